@@ -1,0 +1,41 @@
+"""The `bmaml` command. Nothing here imports JAX: `bmaml --help` answers at once."""
+
+import sys
+from typing import Annotated
+
+import tyro
+
+from bmaml.cli.evaluate import Evaluate
+from bmaml.cli.methods import Methods
+from bmaml.cli.reproduce import Reproduce
+from bmaml.cli.train import Train
+from bmaml.errors import BmamlError
+
+Command = (
+    Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Methods, tyro.conf.subcommand("methods")]
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse, run, and turn an error that a user can mend into one sentence and exit code 1."""
+    command = tyro.cli(
+        Command,  # type: ignore[arg-type]
+        prog="bmaml",
+        description="Bayesian few-shot learning: train, evaluate, reproduce.",
+        args=arguments,
+    )
+    try:
+        command.run()
+    except BmamlError as error:
+        print(f"bmaml: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("bmaml: interrupted.", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""What can go wrong outside the mathematics, each told in a sentence for the user."""
+
+
+class BmamlError(Exception):
+    """A sentence that says what happened and what to do; the command line prints it and exits."""
+
+
+class RunError(BmamlError):
+    """A run folder cannot be written, read or continued."""
+
+
+class DivergedError(BmamlError):
+    """Training met a loss or a gradient that is not finite."""
+
+
+class Interrupted(BmamlError):  # noqa: N818 - not a failure: the run is saved and can go on.
+    """Ctrl-C stopped a training whose state is saved."""

@@ -1,0 +1,92 @@
+"""The contract of fast adaptation: particles in, particles nearer to the posterior out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+from jaxtyping import Array, Float, Key, PyTree
+
+from bmaml import particles as sets
+from bmaml.inner import step_control
+
+
+class Target(NamedTuple):
+    """What an inner update climbs.
+
+    `log_density(particle)` is log p(θ | D) of one particle up to a constant. `step_scales(particle)`
+    is a tree prefix of a particle with factors on the step of each part: precisions move in smaller
+    steps than weights.
+    """
+
+    log_density: Callable[[PyTree], Float[Array, ""]]
+    step_scales: Callable[[PyTree], PyTree]
+
+
+@dataclass(frozen=True)
+class InnerUpdate(ABC):
+    """`steps` moves of size `step_size` (the paper's n and α).
+
+    A member defines the direction of a move; what is common lives here. With `first_order` the
+    meta-gradient takes the scores as constants (as in FOMAML). With `step_control` each particle's move
+    is shortened when it would overshoot (see `step_control`), so that adapting for many more steps
+    than trained stays stable.
+    """
+
+    step_size: float = 0.01
+    steps: int = 1
+    first_order: bool = False
+    step_control: bool = True
+
+    @abstractmethod
+    def direction(self, particles: PyTree, scores: PyTree) -> PyTree:
+        """The direction of every particle's move, given all scores ∇ log p(θᵐ)."""
+
+    def step(
+        self, target: Target, particles: PyTree, step_size: float, key: Key[Array, ""] | None
+    ) -> PyTree:
+        """One move of the whole set. `key` is for members that draw noise."""
+        log_densities, scores = jax.vmap(jax.value_and_grad(target.log_density))(particles)
+        if self.first_order:
+            scores = jax.lax.stop_gradient(scores)
+        moves = self.direction(particles, scores)
+        scales = jax.vmap(target.step_scales)(particles)
+        moves = jax.tree.map(lambda factor, part: sets.scale(step_size * factor, part), scales, moves)
+        if self.step_control:
+            shares = step_control.share_of_move(
+                target.log_density, particles, log_densities, scores, moves
+            )
+            moves = sets.scale(shares, moves)
+        return sets.add(particles, moves)
+
+    def run(
+        self,
+        target: Target,
+        particles: PyTree,
+        *,
+        steps: int | None = None,
+        step_size: float | None = None,
+        key: Key[Array, ""] | None = None,
+    ) -> PyTree:
+        """Move the set `steps` times."""
+        steps = self.steps if steps is None else steps
+        step_size = self.step_size if step_size is None else step_size
+        if steps == 0:
+            return particles
+
+        def move(particles: PyTree, index: Array | int) -> PyTree:
+            step_key = None if key is None else jax.random.fold_in(key, index)
+            return self.step(target, particles, step_size, step_key)
+
+        # The first step stands outside the loop: under vmap over tasks its particles are the same for
+        # all tasks, and what depends on them alone is then computed once.
+        particles = move(particles, 0)
+        if steps == 1:
+            return particles
+        particles, _ = jax.lax.scan(
+            lambda current, index: (move(current, index), None),
+            particles,
+            jax.numpy.arange(1, steps),
+        )
+        return particles

@@ -1,0 +1,120 @@
+"""Many meta-updates as one compiled loop, for one seed or several."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from bmaml.learner import Learner
+from bmaml.tasks.source import TaskSource
+from bmaml.training_state import UPDATE, State, keys_of
+
+# From a state to the state at a step, or to the last good one before it; and which seeds are well.
+Advance = Callable[[State, int], tuple[State, Bool[Array, " seeds"]]]
+
+
+def compile_updates(
+    learner: Learner,
+    tasks: TaskSource,
+    state: State,
+    *,
+    training_sets: Sequence[Any],
+    seeds: Sequence[int],
+    batch_size: int,
+    steps: int,
+) -> Advance:
+    """Compile the meta-update and the loop around it; the loop's length is free.
+
+    The returned function takes the memory of the state it is given. It stops where a loss or a
+    gradient is not finite and returns the state before that update.
+    """
+    optimizer = learner.optimizer.build(steps)
+
+    def update(
+        particles: PyTree,
+        optimizer_state: PyTree,
+        training_set: Any,
+        key: Key[Array, ""],
+        step: Int[Array, ""],
+    ) -> tuple[PyTree, PyTree, Float[Array, ""], Bool[Array, ""]]:
+        batch_key, loss_key = jax.random.split(jax.random.fold_in(key, step))
+        batch = tasks.batch(training_set, batch_key, batch_size)
+        loss, gradient = jax.value_and_grad(learner.meta_loss)(particles, batch, key=loss_key)
+        # Optax raises floats to integer powers, which a program with strict types may forbid.
+        with jax.numpy_dtype_promotion("standard"):
+            change, optimizer_state = optimizer.update(gradient, optimizer_state, particles)
+        particles = optax.apply_updates(particles, change)
+        # The optimizer's state too: a gradient whose square overflows leaves the particles in place
+        # and stops them for good.
+        finite = _all_finite((loss, particles, optimizer_state))
+        return particles, optimizer_state, loss, finite
+
+    training_set, shared = _stack(training_sets)
+    keys = keys_of(seeds, UPDATE)
+    axes = (0, 0, None if shared else 0, 0, None)
+    updates = over_seeds(update, axes, len(seeds))
+
+    def advance(
+        state: State, training_set: Any, keys: Key[Array, " seeds"], end: Int[Array, ""]
+    ) -> tuple[State, Bool[Array, " seeds"]]:
+        def goes_on(carry: tuple[State, Bool[Array, " seeds"]]) -> Bool[Array, ""]:
+            state, finite = carry
+            return (state.step < end) & jnp.all(finite)
+
+        def body(
+            carry: tuple[State, Bool[Array, " seeds"]],
+        ) -> tuple[State, Bool[Array, " seeds"]]:
+            old, _ = carry
+            particles, optimizer_state, loss, finite = updates(
+                old.particles, old.optimizer_state, training_set, keys, old.step
+            )
+            new = State(particles, optimizer_state, old.step + 1, old.loss_total + loss)
+            well = jnp.all(finite)
+            return jax.tree.map(lambda one, other: jnp.where(well, one, other), new, old), finite
+
+        return jax.lax.while_loop(goes_on, body, (state, jnp.ones(len(seeds), bool)))
+
+    compiled = (
+        jax.jit(advance, donate_argnums=0)
+        .lower(state, training_set, keys, jnp.asarray(0, jnp.int32))
+        .compile()
+    )
+    return lambda state, end: compiled(state, training_set, keys, jnp.asarray(end, jnp.int32))
+
+
+def over_seeds(
+    function: Callable[..., PyTree], in_axes: tuple[int | None, ...], count: int
+) -> Callable[..., PyTree]:
+    """`vmap` over `count` seeds; a single one is not batched, since batched products are slower."""
+    if count > 1:
+        return jax.vmap(function, in_axes)
+
+    def alone(*arguments: PyTree) -> PyTree:
+        parts = [
+            argument if axis is None else jax.tree.map(lambda leaf: leaf[0], argument)
+            for argument, axis in zip(arguments, in_axes, strict=True)
+        ]
+        return jax.tree.map(lambda leaf: leaf[None], function(*parts))
+
+    return alone
+
+
+def _stack(training_sets: Sequence[Any]) -> tuple[Any, bool]:
+    """All seeds' training sets, stacked, or one if they are the same arrays: data is not copied."""
+    first, *others = training_sets
+    leaves = jax.tree.leaves(first)
+    if all(
+        one is other
+        for another in others
+        for one, other in zip(leaves, jax.tree.leaves(another), strict=True)
+    ):
+        return jax.tree.map(jnp.asarray, first), True
+    return jax.tree.map(lambda *parts: jnp.stack(parts), *training_sets), False
+
+
+def _all_finite(tree: PyTree) -> Bool[Array, ""]:
+    """Whether no leaf has a NaN or an infinity."""
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))

@@ -1,0 +1,46 @@
+"""The contract of a likelihood: what the network's outputs say about the targets."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from jaxtyping import Array, Float, PyTree
+
+
+class Likelihood(ABC):
+    """p(y | f(x)), with variables of its own that are part of each particle."""
+
+    # Factor on the inner step of the likelihood's own variables.
+    step_scale: float = 1.0
+
+    @abstractmethod
+    def init(self) -> PyTree:
+        """The first value of the likelihood's variables."""
+
+    @abstractmethod
+    def log_prob(self, variables: PyTree, outputs: Array, y: Array) -> Float[Array, ""]:
+        """log p(y | outputs), summed over the rows: what adaptation climbs."""
+
+    @abstractmethod
+    def prediction(self, variables: PyTree, outputs: Float[Array, "M ..."]) -> Any:
+        """The predictive mixture of M particles, from their stacked variables and outputs."""
+
+    def log_hyperprior(self, variables: PyTree) -> Float[Array, ""] | float:
+        """The log density of the variables themselves."""
+        return 0.0
+
+    def validation_loss(self, variables: PyTree, outputs: Array, y: Array) -> Float[Array, ""]:
+        """The loss of the `validation` meta-objective; by default −log p(y | outputs)."""
+        return -self.log_prob(variables, outputs, y)
+
+    def step_unit(self, variables: PyTree) -> Float[Array, ""] | float:
+        """Factor on all inner steps of a particle."""
+        return 1.0
+
+
+def check_shapes(outputs: Array, y: Array) -> None:
+    """Targets must have the shape of the outputs; broadcasting one to the other is never meant."""
+    if outputs.shape != y.shape:
+        raise ValueError(
+            f"The model's outputs have shape {outputs.shape} and the targets {y.shape}: reshape the "
+            "targets to the outputs, for example y[:, None] for one output a row."
+        )

@@ -1,0 +1,59 @@
+"""log p(θ | D): a model, a likelihood and a prior."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PyTree
+
+from bmaml.inner.update import Target
+from bmaml.models.model import Model
+from bmaml.posterior.likelihood import Likelihood
+from bmaml.posterior.particle import Particle
+from bmaml.posterior.prior import Prior
+from bmaml.tasks.task import Data
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The target of fast adaptation, written for one particle."""
+
+    model: Model
+    likelihood: Likelihood
+    prior: Prior
+
+    def init(self, key: Key[Array, ""], example: Array) -> Particle:
+        """One fresh particle."""
+        weights = self.model.init(key, example)
+        return Particle(weights, self.likelihood.init(), self.prior.init())
+
+    def log_likelihood(self, particle: Particle, data: Data) -> Float[Array, ""]:
+        """log p(D | θ), a sum over the rows of D."""
+        outputs = self.model.apply(particle.weights, data.x)
+        return self.likelihood.log_prob(particle.likelihood, outputs, data.y)
+
+    def validation_loss(self, particle: Particle, data: Data) -> Float[Array, ""]:
+        """The loss of one particle on held-out rows of its task."""
+        outputs = self.model.apply(particle.weights, data.x)
+        return self.likelihood.validation_loss(particle.likelihood, outputs, data.y)
+
+    def log_density(self, particle: Particle, data: Data) -> Float[Array, ""]:
+        """log p(θ | D) up to a constant, with the hyperpriors of the precisions."""
+        return (
+            self.log_likelihood(particle, data)
+            + self.likelihood.log_hyperprior(particle.likelihood)
+            + self.prior.log_prob(particle.prior, particle.weights)
+        )
+
+    def step_scales(self, particle: Particle) -> Particle:
+        """Factors on the inner step of each part of a particle."""
+        unit = jnp.asarray(self.likelihood.step_unit(particle.likelihood))
+        return Particle(unit, self.likelihood.step_scale * unit, self.prior.step_scale * unit)
+
+    def target(self, data: Data) -> Target:
+        """This posterior given `data`, as an inner update wants it."""
+        return Target(lambda particle: self.log_density(particle, data), self.step_scales)
+
+    def outputs(self, particles: PyTree, x: Array) -> Float[Array, "M ..."]:
+        """The network's outputs for every particle of a set."""
+        return jax.vmap(self.model.apply, in_axes=(0, None))(particles.weights, x)

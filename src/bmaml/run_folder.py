@@ -1,0 +1,231 @@
+"""A training run on disk: `run.json`, `log.jsonl`, `tensorboard/` and `checkpoints/`.
+
+Whatever instant a run is killed at, the folder can be resumed: `run.json` is replaced in one go, a
+checkpoint counts once it is complete, and the log is cut back to the checkpoint.
+"""
+
+import errno
+import importlib.metadata
+import json
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+from jaxtyping import PyTree
+
+from bmaml.errors import RunError
+
+FORMAT = 1
+CONTENTS = ("log.jsonl", "tensorboard", "checkpoints")
+# EFBIG: a limit on file sizes, as batch systems set, is a full disk of another kind.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class RunFolder:
+    """An open run folder; `settings` is what `run.json` says."""
+
+    def __init__(self, path: Path, settings: dict[str, Any]):
+        self.path = path
+        self.settings = settings
+        self._manager = None
+
+    @classmethod
+    def start(
+        cls, path: str | os.PathLike[str], settings: dict[str, Any], *, resume: bool
+    ) -> "RunFolder":
+        """Make a folder for a new run, or with `resume` open that of the same run."""
+        folder = Path(path).absolute()
+        require_fit(folder, settings, resume=resume)
+        if (folder / "run.json").exists():
+            return cls.read(folder)
+        with reporting_write_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            settings = {"format": FORMAT, "bmaml": _version(), **settings}
+            write_atomically(folder / "run.json", json.dumps(settings, indent=2) + "\n")
+        return cls(folder, settings)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "RunFolder":
+        """Open an existing run."""
+        folder = Path(path).absolute()
+        try:
+            settings = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        except OSError as error:
+            raise RunError(
+                f"{folder} is not a run folder: its run.json cannot be read ({error.strerror})."
+            ) from error
+        except ValueError as error:
+            raise RunError(
+                f"{folder / 'run.json'} is damaged: restore it from a backup or train again into "
+                "another folder."
+            ) from error
+        if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+            raise RunError(
+                f"{folder} was not written by this version of bmaml, which reads format {FORMAT}: "
+                "use the version that made it."
+            )
+        return cls(folder, settings)
+
+    def save(self, step: int, tree: PyTree) -> None:
+        """Write a complete checkpoint; the one before it stays until the next."""
+        with reporting_write_errors(self.path), _quiet():
+            import orbax.checkpoint as ocp
+
+            manager = self._open_manager()
+            if step not in manager.all_steps():
+                manager.save(step, args=ocp.args.StandardSave(tree))
+                manager.wait_until_finished()
+
+    def restore(self, like: PyTree) -> PyTree | None:
+        """The last checkpoint in the form of `like` (shapes will do), or None if there is none."""
+        steps = sorted(self._steps(), reverse=True)
+        for index, step in enumerate(steps):
+            try:
+                tree = self._restore_step(step, like)
+            except Exception as error:
+                if index + 1 == len(steps):
+                    raise RunError(
+                        f"No checkpoint in {self.path} can be read, all are damaged: restore the "
+                        "folder from a backup or train again into another one."
+                    ) from error
+                continue
+            if index > 0:
+                damaged = self.path / "checkpoints" / str(steps[0])
+                raise RunError(
+                    f"The last checkpoint in {self.path} is damaged, but that of step {step} is "
+                    f"intact: delete {damaged} to go on from there."
+                )
+            return tree
+        return None
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._manager is not None:
+            with _quiet():
+                self._manager.close()
+            self._manager = None
+
+    def _steps(self) -> list[int]:
+        if not (self.path / "checkpoints").is_dir():
+            return []
+        with _quiet():
+            return list(self._open_manager().all_steps())
+
+    def _restore_step(self, step: int, like: PyTree) -> PyTree:
+        with _quiet():
+            import orbax.checkpoint as ocp
+
+            # On a device of this machine: the one it was saved on may not be here.
+            here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+            like = jax.tree.map(
+                lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here), like
+            )
+            return self._open_manager().restore(step, args=ocp.args.StandardRestore(like))
+
+    def _open_manager(self) -> Any:
+        # Half a second to import, which only runs with a folder should pay.
+        import orbax.checkpoint as ocp
+
+        if self._manager is None:
+            options = ocp.CheckpointManagerOptions(
+                # Two, so that one damaged checkpoint is not the end of a run.
+                preservation_policy=ocp.checkpoint_managers.preservation_policy.LatestN(2),
+                enable_async_checkpointing=False,
+                cleanup_tmp_directories=True,
+            )
+            self._manager = ocp.CheckpointManager(self.path / "checkpoints", options=options)
+        return self._manager
+
+
+def require_fit(path: str | os.PathLike[str], settings: dict[str, Any], *, resume: bool) -> None:
+    """Refuse a folder that holds a run, unless the same is to be resumed; nothing is written."""
+    folder = Path(path).absolute()
+    if (folder / "run.json").exists():
+        if not resume:
+            raise RunError(f"{folder} already holds a run: resume it, or choose another folder.")
+        # Through JSON, where a tuple is a list.
+        _require_same(folder, RunFolder.read(folder).settings, json.loads(json.dumps(settings)))
+    elif any((folder / name).exists() for name in CONTENTS):
+        raise RunError(f"{folder} holds parts of a run but no run.json: choose another folder.")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file in one go: readers see the old text or the new, never half of it."""
+    temporary = path.with_name(path.name + ".tmp")
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+@contextmanager
+def reporting_write_errors(folder: Path) -> Iterator[None]:
+    """Tell a full disk, a missing permission and their like in one sentence."""
+    try:
+        yield
+    except Exception as error:
+        if _is_full(error):
+            raise RunError(
+                f"Cannot write to {folder}, the disk is full: make room and resume; complete "
+                "checkpoints are intact."
+            ) from error
+        if isinstance(error, OSError):
+            raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
+        raise
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Orbax and TensorStore wrap the system's error, sometimes as mere text."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        if any(os.strerror(code) in str(error) for code in FULL):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """The settings a run goes on with must be those it began with."""
+    for name, value in now.items():
+        if before.get(name) == value:
+            continue
+        if name == "particles":
+            raise RunError(
+                f"{folder} holds a run of another model, with particles of other shapes: resume "
+                "with the model it began with, or choose another folder."
+            )
+        raise RunError(
+            f"{folder} holds a run whose {name} is {json.dumps(before.get(name))}, not "
+            f"{json.dumps(value)}: resume with the settings it began with, or choose another "
+            "folder."
+        )
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("bmaml")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Orbax has to say about its own workings from the user."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import orbax.checkpoint  # noqa: F401 - absl sets its level up when it is imported.
+
+        logger = logging.getLogger("absl")
+        level = logger.level
+        logger.setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)

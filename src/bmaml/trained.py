@@ -1,0 +1,221 @@
+"""What training leaves: particles from which a few rows of data lead to a posterior."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PyTree
+
+from bmaml.errors import RunError
+from bmaml.learner import Learner
+from bmaml.metrics import score
+from bmaml.run_folder import RunFolder
+from bmaml.tasks.task import Data, Task
+from bmaml.training_log import read_log
+from bmaml.training_state import Example, Snapshot, State, begin, describe, pick
+
+# Held-out tasks are scored in blocks of this many: enough to fill a processor, and memory stays
+# small however many tasks there are.
+BLOCK = 50
+
+
+def score_tasks(
+    learner: Learner, particles: PyTree, tasks: Task, *, steps: int | None = None
+) -> dict[str, Float[Array, ""]]:
+    """Adapt to each of the stacked tasks' supports, score their queries; means over tasks."""
+
+    def score_one(task_and_key: tuple[Task, Key[Array, ""]]) -> dict[str, Float[Array, ""]]:
+        task, key = task_and_key
+        adapted = learner.adapt(particles, task.support, steps=steps, key=key)
+        return score(learner.predict(adapted, task.query.x), task.query.y)
+
+    # The same keys every time: a score then changes because the particles did.
+    keys = jax.random.split(jax.random.key(0), tasks.support.x.shape[0])
+    return jax.tree.map(jnp.mean, jax.lax.map(score_one, (tasks, keys), batch_size=BLOCK))
+
+
+class Compiled:
+    """A learner's functions, compiled once for each shape and shared by all who hold this."""
+
+    def __init__(self, learner: Learner):
+        def adapt(particles: PyTree, support: Data, key: Key[Array, ""], steps: int | None) -> PyTree:
+            return learner.adapt(particles, support, steps=steps, key=key)
+
+        self.adapt: Callable[..., PyTree] = jax.jit(adapt, static_argnames="steps")
+        self.predict: Callable[..., Any] = jax.jit(learner.predict)
+        self.score: Callable[..., dict[str, Float[Array, ""]]] = jax.jit(
+            partial(score_tasks, learner), static_argnames="steps"
+        )
+
+
+@dataclass(frozen=True)
+class AdaptedPosterior:
+    """The particles of one task's posterior."""
+
+    particles: PyTree
+    example: Example
+    compiled: Compiled
+
+    def predict(self, x: Any) -> Any:
+        """The predictive mixture at the rows of `x`; its rows are `(rows, outputs)`.
+
+        The first call for a number of rows compiles; later ones take well under a millisecond.
+        """
+        return self.compiled.predict(self.particles, _rows("x", x, self.example.x))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A meta-trained learner.
+
+    Arguments:
+        learner: what was trained.
+        particles: the initial particles Θ₀, as they were when validation was best.
+        last: the state after the last meta-update, for one seed.
+        history: the entries of the log, one for each validation (see `TrainingLog`).
+        step: after how many meta-updates `particles` were taken.
+        seed: the seed of the training.
+        example: shapes and types of a support set.
+    """
+
+    learner: Learner
+    particles: PyTree
+    last: State
+    history: list[dict[str, Any]]
+    step: int
+    seed: int
+    example: Example
+    compiled: Compiled
+
+    def adapt(
+        self, x: Any, y: Any, steps: int | None = None, *, key: Key[Array, ""] | None = None
+    ) -> AdaptedPosterior:
+        """The posterior of a new task, from a few rows of it.
+
+        Arguments:
+            x: inputs, `(rows, features...)`; arrays or lists.
+            y: targets, `(rows, outputs)`, or `(rows,)` if there is one output.
+            steps: inner updates; None is the trained number. More steps fit more closely.
+            key: for inner updates that draw noise; None always draws the same.
+
+        Returns:
+            The posterior; ask it to `predict`.
+        """
+        if steps is not None and steps < 0:
+            raise ValueError(f"steps is {steps}; adaptation takes 0 or more.")
+        support = Data(_rows("x", x, self.example.x), _rows("y", y, self.example.y))
+        if support.x.shape[0] != support.y.shape[0]:
+            raise ValueError(
+                f"x has {support.x.shape[0]} rows and y has {support.y.shape[0]}: give one target "
+                "for each input."
+            )
+        key = jax.random.key(0) if key is None else key
+        adapted = self.compiled.adapt(self.particles, support, key, steps=steps)
+        return AdaptedPosterior(adapted, self.example, self.compiled)
+
+    def evaluate(self, tasks: Task, steps: int | None = None) -> dict[str, float]:
+        """The mean of every metric over stacked tasks, such as `source.held_out("test")`."""
+        scores = self.compiled.score(self.particles, tasks, steps=steps)
+        return {name: float(value) for name, value in scores.items()}
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        learner: Learner,
+        which: Literal["best", "last"] = "best",
+        *,
+        seed: int | None = None,
+    ) -> "Trained":
+        """The result of a run, finished or not, from its folder.
+
+        Arguments:
+            folder: what was given to `fit` as `out`.
+            learner: composed as for the training.
+            which: the particles that validated best, or those of the last checkpoint.
+            seed: which of the run's seeds; None is the first.
+        """
+        run = RunFolder.read(folder)
+        try:
+            seeds: list[int] = run.settings["seeds"]
+            example = Example.from_json(run.settings["example"])
+            like = jax.eval_shape(
+                lambda: begin(learner, seeds, example.inputs(), run.settings["steps"])
+            )
+            fits = run.settings["particles"] == describe(like.state.particles)
+        except KeyError as error:
+            raise RunError(
+                f"{run.path / 'run.json'} lacks {error}: restore it from a backup or train again."
+            ) from error
+        if not fits:
+            raise RunError(
+                f"{run.path} was trained with another model, with particles of other shapes: "
+                "compose the learner as it was for the training."
+            )
+        if seed is not None and seed not in seeds:
+            raise RunError(f"{run.path} holds the seeds {seeds}, but not {seed}.")
+        try:
+            snapshot = run.restore(like)
+        finally:
+            run.close()
+        if snapshot is None:
+            raise RunError(f"{run.path} has no checkpoint yet: resume the run first.")
+        entries = [
+            entry
+            for entry in read_log(run.path / "log.jsonl")
+            if entry["step"] <= int(snapshot.state.step)
+        ]
+        index = 0 if seed is None else seeds.index(seed)
+        return of_seed(
+            snapshot, index, seeds[index], learner, entries, example, Compiled(learner), which
+        )
+
+
+def of_seed(
+    snapshot: Snapshot,
+    index: int,
+    seed: int,
+    learner: Learner,
+    entries: list[dict[str, Any]],
+    example: Example,
+    compiled: Compiled,
+    which: Literal["best", "last"] = "best",
+) -> Trained:
+    """One seed's result out of a snapshot of several."""
+    last, best = pick(snapshot, index)
+    particles, step = (best.particles, best.step) if which == "best" else (last.particles, last.step)
+    history = [entry for entry in entries if entry["seed"] == seed]
+    return Trained(learner, particles, last, history, int(step), seed, example, compiled)
+
+
+def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:
+    """`values` as an array of rows like those of `like`, or a sentence on what is wrong."""
+    shape = tuple(like.shape[1:])
+    try:
+        # On the host, where looking for NaN costs no compilation. Too large becomes infinite.
+        with np.errstate(over="ignore"):
+            array = np.asarray(values, like.dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not an array of numbers: {error}.") from error
+    if name == "y" and shape == (1,) and array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 1 + len(shape):
+        raise ValueError(
+            f"{name} has shape {array.shape}, but the model was trained on rows of shape {shape}: "
+            f"give an array of shape {('rows', *shape)}.".replace("'", "")
+        )
+    if array.shape[0] == 0:
+        raise ValueError(f"{name} has no rows: give at least one.")
+    if array.shape[1:] != shape:
+        raise ValueError(
+            f"{name} has rows of shape {array.shape[1:]}, but the model was trained on rows of "
+            f"shape {shape}."
+        )
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} contains NaN or infinity: remove or fill those rows first.")
+    return jnp.asarray(array)

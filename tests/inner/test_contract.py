@@ -1,0 +1,110 @@
+"""Every inner update in the registry passes these."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bmaml import particles as sets
+from bmaml.inner import INNER_UPDATES, Target
+from tests.helpers import bayesian_posterior, initial_particles, one_task, small_learner
+
+ALL = pytest.mark.parametrize("name", list(INNER_UPDATES))
+
+
+def gaussian_target(mean=2.0, variance=0.5):
+    def log_density(theta):
+        return -0.5 * jnp.sum(jnp.square(theta - mean)) / variance
+
+    return Target(log_density, lambda theta: jnp.ones(()))
+
+
+@ALL
+def test_keeps_structure_and_zero_steps_change_nothing(name):
+    particles = jax.random.normal(jax.random.key(0), (4, 2))
+    update = INNER_UPDATES[name](step_size=0.1, steps=3)
+    key = jax.random.key(1)
+    moved = update.run(gaussian_target(), particles, key=key)
+    assert moved.shape == particles.shape
+    assert not np.allclose(moved, particles)
+    np.testing.assert_array_equal(update.run(gaussian_target(), particles, steps=0, key=key), particles)
+
+
+@ALL
+def test_steps_compose(name):
+    particles = jax.random.normal(jax.random.key(0), (4, 2))
+    update = INNER_UPDATES[name](step_size=0.1)
+    key = jax.random.key(1)
+    three = update.run(gaussian_target(), particles, steps=3, key=key)
+    by_hand = particles
+    for index in range(3):
+        by_hand = update.step(gaussian_target(), by_hand, 0.1, jax.random.fold_in(key, index))
+    np.testing.assert_allclose(three, by_hand, rtol=1e-5)
+
+
+@ALL
+def test_moves_towards_the_posterior(name):
+    particles = -3.0 + jax.random.normal(jax.random.key(0), (20, 2))
+    moved = INNER_UPDATES[name](step_size=0.3, steps=300).run(
+        gaussian_target(mean=2.0), particles, key=jax.random.key(1)
+    )
+    np.testing.assert_allclose(jnp.mean(moved), 2.0, atol=0.15)
+
+
+@ALL
+@pytest.mark.parametrize("control", [True, False])
+def test_meta_gradients_are_finite_at_coincident_particles(name, control):
+    learner = small_learner(INNER_UPDATES[name](step_size=0.01, steps=2, step_control=control))
+    initial = jax.tree.map(
+        lambda leaf: jnp.broadcast_to(leaf[:1], leaf.shape), initial_particles(learner)
+    )
+    task = one_task()
+
+    def after(particles):
+        adapted = learner.adapt(particles, task.support, key=jax.random.key(0))
+        return jnp.sum(learner.predict(adapted, task.query.x).mean)
+
+    for leaf in jax.tree.leaves(jax.grad(after)(initial)):
+        assert np.all(np.isfinite(leaf))
+
+
+@ALL
+@pytest.mark.parametrize("step_size", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("far", [1.0, 1000.0])
+def test_a_thousand_steps_never_blow_up(name, step_size, far):
+    """Far more steps, and far larger steps, than anyone trains with; points far outside."""
+    learner = small_learner(INNER_UPDATES[name](step_size=step_size))
+    task = one_task()
+    support = task.support._replace(x=far * task.support.x)
+    adapted = learner.adapt(initial_particles(learner), support, steps=1000, key=jax.random.key(0))
+    prediction = learner.predict(adapted, far * task.query.x)
+    assert np.all(np.isfinite(prediction.mean))
+    assert np.max(np.abs(prediction.mean)) < 50.0
+    density = jax.vmap(bayesian_posterior().log_density, in_axes=(0, None))
+    assert np.all(density(adapted, support) > density(initial_particles(learner), support) - 10.0)
+
+
+@ALL
+def test_first_order_takes_scores_as_constants(name):
+    particles = jax.random.normal(jax.random.key(0), (1, 2))
+    update = INNER_UPDATES[name](step_size=0.1, first_order=True)
+
+    def total(start):
+        return jnp.sum(update.run(gaussian_target(), start, key=jax.random.key(1)))
+
+    np.testing.assert_allclose(jax.grad(total)(particles), 1.0, rtol=1e-6)
+
+
+@ALL
+def test_works_under_jit_and_vmap(name):
+    update = INNER_UPDATES[name](step_size=0.1, steps=2)
+    starts = jax.random.normal(jax.random.key(0), (3, 4, 2))
+    key = jax.random.key(1)
+
+    def run(start):
+        return update.run(gaussian_target(), start, key=key)
+
+    batched = jax.jit(jax.vmap(run))(starts)
+    for index in range(3):
+        np.testing.assert_allclose(batched[index], run(starts[index]), rtol=1e-4, atol=1e-5)
+    assert sets.count(batched[0]) == 4

@@ -1,0 +1,103 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bmaml.models import mlp
+
+
+def test_one_array_per_layer_with_the_bias_in_its_last_row():
+    weights = mlp(2, 3, hidden=(8, 9)).init(jax.random.key(0), None)
+    assert [layer.shape for layer in weights] == [(3, 8), (9, 9), (10, 3)]
+
+
+def test_default_is_the_network_of_the_paper():
+    weights = mlp(1, 1).init(jax.random.key(0), None)
+    assert [layer.shape for layer in weights] == [(2, 40), (41, 40), (41, 40), (41, 1)]
+
+
+def test_equals_a_forward_pass_with_separate_biases():
+    network = mlp(2, 3, hidden=(8, 9))
+    keys = jax.random.split(jax.random.key(0), 3)
+    # Biases as large as the weights, so that a misplaced one shows.
+    shapes = [(3, 8), (9, 9), (10, 3)]
+    weights = tuple(jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True))
+    x = jax.random.normal(jax.random.key(1), (5, 2))
+
+    hidden = np.asarray(x)
+    for index, layer in enumerate(map(np.asarray, weights)):
+        hidden = np.dot(hidden, layer[:-1]) + layer[-1]
+        if index < 2:
+            hidden = np.maximum(hidden, 0.0)
+
+    assert np.allclose(network.apply(weights, x), hidden, atol=1e-5)
+
+
+def test_without_hidden_layers_is_linear():
+    network = mlp(2, 1, hidden=())
+    weights = network.init(jax.random.key(0), None)
+    x = jax.random.normal(jax.random.key(1), (5, 2))
+    assert jnp.allclose(network.apply(weights, x), x @ weights[0][:-1] + weights[0][-1:], atol=1e-6)
+
+
+def test_activation_is_used():
+    x = jnp.ones((5, 2))
+    weights = mlp(2, 1).init(jax.random.key(0), None)
+    rectified, smooth = mlp(2, 1), mlp(2, 1, activation=jnp.tanh)
+    assert not jnp.allclose(rectified.apply(weights, x), smooth.apply(weights, x))
+
+
+@pytest.mark.parametrize(
+    ("initialisation", "variance"),
+    [
+        ("xavier", 2 / 500),
+        ("xavier_uniform", 2 / 500),
+        ("he", 2 / 300),
+        (jax.nn.initializers.normal(0.5), 0.25),
+    ],
+)
+def test_scale_of_initial_weights(initialisation, variance):
+    # Glorot: 2 / (fan_in + fan_out); He: 2 / fan_in; the bias row counts in neither.
+    network = mlp(300, 200, hidden=(), initialisation=initialisation)
+    (layer,) = network.init(jax.random.key(0), None)
+    assert jnp.allclose(jnp.var(layer[:-1]), variance, rtol=0.03)
+    assert jnp.abs(jnp.mean(layer[:-1])) < 3 * (variance / 60_000) ** 0.5
+
+
+def test_biases_are_small_and_random():
+    (layer,) = mlp(1, 5000, hidden=()).init(jax.random.key(0), None)
+    assert jnp.allclose(jnp.std(layer[-1]), 0.01, rtol=0.05)
+
+
+def test_follows_the_precision_of_jax():
+    with jax.enable_x64(True):
+        network = mlp(2, 1)
+        weights = network.init(jax.random.key(0), None)
+        assert all(layer.dtype == jnp.float64 for layer in weights)
+        assert network.apply(weights, np.ones((5, 2))).dtype == jnp.float64
+
+
+def test_accepts_numpy_inputs_of_any_precision():
+    network = mlp(2, 1)
+    weights = network.init(jax.random.key(0), None)
+    assert network.apply(weights, np.ones((5, 2), np.float64)).shape == (5, 1)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (5, 3), (4, 5, 2)])
+def test_wrong_input_shape_is_named(shape):
+    network = mlp(2, 1)
+    weights = network.init(jax.random.key(0), None)
+    with pytest.raises(ValueError, match=r"expects inputs of shape \(rows, 2\), but got") as error:
+        network.apply(weights, jnp.ones(shape))
+    assert str(shape) in str(error.value)
+
+
+@pytest.mark.parametrize("sizes", [(0, 1, (4,)), (1, 0, (4,)), (1, 1, (4, 0))])
+def test_empty_layer_is_refused(sizes):
+    with pytest.raises(ValueError, match="at least one unit"):
+        mlp(*sizes)
+
+
+def test_unknown_initialisation_lists_the_known():
+    with pytest.raises(ValueError, match="'orthogonl': use one of xavier, xavier_uniform, he"):
+        mlp(1, 1, initialisation="orthogonl")

@@ -1,0 +1,256 @@
+"""Run folders survive kills, interruptions, full disks and damage, and say so in a sentence."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from bmaml import train
+from bmaml.errors import Interrupted, RunError
+from bmaml.run_folder import RunFolder
+from bmaml.train import fit
+from bmaml.trained import Trained
+from tests.test_train import (
+    LEARNER,
+    TASKS,
+    assert_same_bits,
+    compile_once,  # noqa: F401 - a fixture for all tests here.
+)
+
+SETTINGS = {"steps": 30, "batch_size": 4, "validate_every": 5, "progress": False}
+
+
+def checkpoints(folder):
+    return sorted(int(path.name) for path in (folder / "checkpoints").iterdir())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished run that saved at every validation, and its result."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "SHARE_FOR_CHECKPOINTS", np.inf)
+        trained = fit(LEARNER, TASKS, **SETTINGS, out=folder, description={"method": "test"})
+    return folder, trained
+
+
+@pytest.fixture
+def folder(finished, tmp_path):
+    """A copy of that folder, to be damaged."""
+    return shutil.copytree(finished[0], tmp_path / "copy")
+
+
+def go_on(folder, **changes):
+    options = SETTINGS | {"description": {"method": "test"}} | changes
+    return fit(LEARNER, TASKS, **options, out=folder, resume=True)
+
+
+def test_folder_holds_what_it_promises(finished):
+    folder, trained = finished
+    settings = json.loads((folder / "run.json").read_text())
+    assert settings["format"] == 1
+    assert settings["description"] == {"method": "test"}
+    assert (settings["steps"], settings["seeds"], settings["batch_size"]) == (30, [0], 4)
+    entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert entries == trained.history
+    assert [entry["step"] for entry in entries] == [5, 10, 15, 20, 25, 30]
+    for entry in entries:
+        assert set(entry) == {
+            "step",
+            "seed",
+            "loss",
+            "validation",
+            "seconds",
+            "updates_per_second",
+        }
+    assert checkpoints(folder) == [25, 30]
+    assert len(list((folder / "tensorboard" / "seed-0").iterdir())) == 1
+
+
+def test_an_existing_run_is_not_overwritten(finished):
+    before = (finished[0] / "run.json").stat().st_mtime_ns
+    with pytest.raises(RunError, match="already holds a run: resume it, or choose another"):
+        fit(LEARNER, TASKS, **SETTINGS, out=finished[0])
+    assert (finished[0] / "run.json").stat().st_mtime_ns == before
+
+
+def test_resuming_a_finished_run_returns_it(folder, finished):
+    again = go_on(folder)
+    assert_same_bits(again.last, finished[1].last)
+    assert_same_bits(again.particles, finished[1].particles)
+    assert again.history == finished[1].history
+
+
+def test_resuming_from_an_older_checkpoint_and_a_longer_log_gives_the_same_bits(folder, finished):
+    shutil.rmtree(folder / "checkpoints" / "30")
+    (folder / "checkpoints" / "28.orbax-checkpoint-tmp-1").mkdir()  # Half a checkpoint.
+    with open(folder / "log.jsonl", "a") as file:
+        file.write('{"step": 3')  # Half a line.
+    again = go_on(folder)
+    assert_same_bits(again.last, finished[1].last)
+    assert_same_bits(again.particles, finished[1].particles)
+
+    def timeless(entries):
+        return [(entry["step"], entry["loss"], entry["validation"]) for entry in entries]
+
+    assert timeless(again.history) == timeless(finished[1].history)
+    written = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert written == again.history
+
+
+def test_resuming_nothing_begins(tmp_path, finished):
+    begun = fit(LEARNER, TASKS, **SETTINGS, out=tmp_path / "new" / "run", resume=True)
+    assert_same_bits(begun.last, finished[1].last)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"steps": 31}, "steps is 30, not 31"),
+        ({"batch_size": 5}, "batch_size is 4, not 5"),
+        ({"seed": 1}, r"seeds is \[0\], not \[1\]"),
+        ({"description": {"method": "other"}}, 'description is {"method": "test"}, not'),
+    ],
+)
+def test_resuming_with_other_settings_names_the_difference(folder, changes, told):
+    with pytest.raises(RunError, match=told):
+        go_on(folder, **changes)
+
+
+def damage(checkpoint, how):
+    for path in [path for path in checkpoint.rglob("*") if path.is_file()]:
+        if how == "truncated":
+            os.truncate(path, path.stat().st_size // 2)
+        elif how == "garbage":
+            path.write_bytes(os.urandom(path.stat().st_size))
+        else:
+            path.unlink()
+
+
+@pytest.mark.parametrize("how", ["truncated", "garbage", "missing"])
+def test_damaged_checkpoints_are_named_and_intact_ones_too(folder, how):
+    damage(folder / "checkpoints" / "30", how)
+    with pytest.raises(RunError, match="damaged, but that of step 25 is intact: delete") as caught:
+        Trained.load(folder, LEARNER)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    damage(folder / "checkpoints" / "25", how)
+    with pytest.raises(RunError, match="all are damaged"):
+        Trained.load(folder, LEARNER)
+
+
+def test_a_damaged_run_file_is_named(folder):
+    (folder / "run.json").write_text('{"format": ')
+    with pytest.raises(RunError, match=r"run\.json is damaged"):
+        Trained.load(folder, LEARNER)
+    (folder / "run.json").write_text('{"format": 2}')
+    with pytest.raises(RunError, match="format 1"):
+        Trained.load(folder, LEARNER)
+    (folder / "run.json").unlink()
+    with pytest.raises(RunError, match=r"parts of a run but no run\.json"):
+        go_on(folder)
+
+
+def test_a_full_disk_is_one_sentence_and_spares_what_is_saved(tmp_path, monkeypatch, finished):
+    monkeypatch.setattr(train, "SHARE_FOR_CHECKPOINTS", np.inf)
+    save, limits = RunFolder.save, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def save_until_the_disk_is_full(self, step, tree):
+        if step == 15:  # No file may grow beyond a few bytes, as if nothing were left.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
+        try:
+            save(self, step, tree)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(RunFolder, "save", save_until_the_disk_is_full)
+    options = SETTINGS | {"description": {"method": "test"}}
+    with pytest.raises(RunError, match="disk is full") as caught:
+        fit(LEARNER, TASKS, **options, out=tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert Trained.load(tmp_path / "run", LEARNER, "last").step == 10
+    monkeypatch.setattr(RunFolder, "save", save)
+    assert_same_bits(go_on(tmp_path / "run").last, finished[1].last)
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"Cannot write to .*file"):
+        RunFolder.start(tmp_path / "file" / "run", {}, resume=False)
+
+
+LONG = {"steps": 4000, "batch_size": 4, "validate_every": 20, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted():
+    return fit(LEARNER, TASKS, **LONG)
+
+
+def wait_for_progress(folder):
+    """Until there are a checkpoint and a few log lines beyond it."""
+    log = folder / "log.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        lines = log.read_text().splitlines() if log.exists() else []
+        if len(lines) > 5 and RunFolder.read(folder) and checkpoints(folder):
+            return
+        time.sleep(0.002)
+    raise TimeoutError("the run made no progress")
+
+
+def test_ctrl_c_saves_and_says_how_to_resume(tmp_path, uninterrupted):
+    def press():
+        wait_for_progress(tmp_path)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    with pytest.raises(Interrupted, match=r"after step \d+ of 4000.*resume=True.*--resume"):
+        fit(LEARNER, TASKS, **LONG, out=tmp_path)
+    presser.join()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    stopped = Trained.load(tmp_path, LEARNER, "last")
+    assert 100 < stopped.step < 4000
+    resumed = fit(LEARNER, TASKS, **LONG, out=tmp_path, resume=True)
+    assert_same_bits(resumed.last, uninterrupted.last)
+    assert_same_bits(resumed.particles, uninterrupted.particles)
+
+
+TRAIN = """
+import sys
+from bmaml.train import fit
+from tests.test_resume import LEARNER, LONG, TASKS
+
+fit(LEARNER, TASKS, **LONG, out=sys.argv[1])
+"""
+
+
+def test_a_killed_run_resumes_bit_for_bit(tmp_path, uninterrupted, pytestconfig):
+    root = pytestconfig.rootpath
+    child = subprocess.Popen(
+        [sys.executable, "-c", TRAIN, str(tmp_path)],
+        cwd=root,
+        env={"PYTHONPATH": f"{root / 'src'}:{root}"},
+    )
+    try:
+        wait_for_progress(tmp_path)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == -signal.SIGKILL
+    resumed = fit(LEARNER, TASKS, **LONG, out=tmp_path, resume=True)
+    assert_same_bits(resumed.last, uninterrupted.last)
+    assert_same_bits(resumed.particles, uninterrupted.particles)
+    steps = [entry["step"] for entry in resumed.history]
+    assert steps == list(range(20, 4001, 20))
+    assert jax.tree.all(jax.tree.map(lambda leaf: bool(np.all(np.isfinite(leaf))), resumed.last))

@@ -1,0 +1,119 @@
+"""A trained learner: clear about its inputs, fast when warm, the same after loading."""
+
+import jax
+import numpy as np
+import pytest
+
+from bmaml.errors import RunError
+from bmaml.inner import GradientDescent
+from bmaml.learner import Learner
+from bmaml.meta import Validation
+from bmaml.models import mlp
+from bmaml.posterior import FlatPrior, Posterior, SquaredError
+from bmaml.train import fit_seeds
+from bmaml.trained import Trained
+from tests.test_train import TASKS, compile_once  # noqa: F401 - a fixture for all tests here.
+
+
+def make_learner(width=8):
+    posterior = Posterior(mlp(1, 1, hidden=(width,)), SquaredError(), FlatPrior())
+    inner = GradientDescent(0.01, step_control=False)
+    return Learner(posterior, inner, Validation(), num_particles=2)
+
+
+LEARNER = make_learner()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a run with two seeds, and its results."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    options = {"batch_size": 4, "validate_every": 5, "progress": False}
+    return folder, fit_seeds(LEARNER, TASKS, steps=12, seeds=[0, 4], out=folder, **options)
+
+
+@pytest.fixture(scope="module")
+def trained(run):
+    return run[1][0]
+
+
+X, Y = np.array([[0.5], [1.0], [-2.0]]), np.array([[1.0], [0.3], [2.0]])
+
+
+def test_adapts_and_predicts(trained):
+    prediction = trained.adapt(X, Y).predict(X)
+    assert prediction.samples.shape == (2, 3, 1)
+    more = trained.adapt(X, Y, steps=50).predict(X)
+    assert np.mean((more.mean - Y) ** 2) < np.mean((prediction.mean - Y) ** 2)
+
+
+def test_lists_and_flat_targets_are_welcome(trained):
+    left = trained.adapt(X.tolist(), [1.0, 0.3, 2.0]).predict(X.tolist())
+    np.testing.assert_array_equal(left.mean, trained.adapt(X, Y).predict(X).mean)
+
+
+def test_no_steps_leave_the_particles_alone(trained):
+    adapted = trained.adapt(X, Y, steps=0)
+    jax.tree.map(np.testing.assert_array_equal, adapted.particles, trained.particles)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "told"),
+    [
+        ([[np.nan], [1.0]], [1.0, 2.0], "x contains NaN or infinity"),
+        ([[0.0], [1.0]], [1.0, np.inf], "y contains NaN or infinity"),
+        ([[0.0], [1e300]], [1.0, 2.0], "x contains NaN or infinity"),
+        ([0.0, 1.0], [1.0, 2.0], r"x has shape \(2,\).*shape \(rows, 1\)"),
+        ([[0.0], [1.0]], [[[1.0]], [[2.0]]], r"y has shape \(2, 1, 1\)"),
+        ([[0.0], [1.0]], [1.0, 2.0, 3.0], "x has 2 rows and y has 3"),
+        (np.zeros((0, 1)), np.zeros((0, 1)), "x has no rows"),
+        ([[0.0, 1.0]], [1.0], r"x has rows of shape \(2,\).*\(1,\)"),
+        ([[0.0]], [[1.0, 2.0]], r"y has rows of shape \(2,\)"),
+        ([["a"]], [1.0], "x is not an array of numbers"),
+        ([[0.0], [1.0, 2.0]], [1.0, 2.0], "x is not an array of numbers"),
+    ],
+)
+def test_wrong_data_is_told_in_a_sentence(trained, x, y, told):
+    with pytest.raises(ValueError, match=told) as caught:
+        trained.adapt(x, y)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_inputs_of_a_prediction_and_negative_steps(trained):
+    with pytest.raises(ValueError, match="x contains NaN"):
+        trained.adapt(X, Y).predict([[np.nan]])
+    with pytest.raises(ValueError, match="steps is -1"):
+        trained.adapt(X, Y, steps=-1)
+
+
+def test_compiles_once_for_each_shape_and_for_all_seeds(run):
+    first, second = run[1]
+    first.adapt(X, Y).predict(X)
+    sizes = first.compiled.adapt._cache_size(), first.compiled.predict._cache_size()
+    for trained in (first, second):
+        for shift in (0.0, 1.0):
+            trained.adapt(X + shift, Y - shift).predict(X - shift)
+    assert (first.compiled.adapt._cache_size(), first.compiled.predict._cache_size()) == sizes
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_loading_gives_the_same_bits(run, index):
+    folder, results = run
+    original = results[index]
+    best = Trained.load(folder, LEARNER, seed=original.seed)
+    jax.tree.map(np.testing.assert_array_equal, best.particles, original.particles)
+    jax.tree.map(np.testing.assert_array_equal, best.last, original.last)
+    assert (best.step, best.history) == (original.step, original.history)
+    last = Trained.load(folder, LEARNER, "last", seed=original.seed)
+    jax.tree.map(np.testing.assert_array_equal, last.particles, original.last.particles)
+    assert last.step == 12
+
+
+def test_loading_with_another_model_seed_or_folder_is_refused(run, tmp_path):
+    folder, _ = run
+    with pytest.raises(RunError, match="another model"):
+        Trained.load(folder, make_learner(9))
+    with pytest.raises(RunError, match=r"seeds \[0, 4\], but not 1"):
+        Trained.load(folder, LEARNER, seed=1)
+    with pytest.raises(RunError, match="not a run folder"):
+        Trained.load(tmp_path, LEARNER)
