@@ -65,6 +65,7 @@ def fit_seeds(
     resume: bool = False,
     progress: bool = True,
     description: dict[str, Any] | None = None,
+    on_validation: Callable[[int, PyTree], None] | None = None,
 ) -> list[Trained]:
     """Meta-train `learner` from several seeds at once.
 
@@ -80,6 +81,8 @@ def fit_seeds(
         resume: go on with the run in `out`, or begin it if there is none.
         progress: show a bar, or a line now and then where there is no terminal.
         description: what the run is, as JSON; kept in `run.json`.
+        on_validation: called with the step and the particles (a leading axis of seeds) after each
+            validation, for scores of your own.
 
     Returns:
         A `Trained` for each seed, in order.
@@ -124,7 +127,7 @@ def fit_seeds(
     )
     validate = _compile_validation(learner, tasks, like.state, len(seeds))
     folder = None if out is None else RunFolder.start(out, settings, resume=resume)
-    loop = _Loop(seeds, steps, every, advance, validate, folder)
+    loop = _Loop(seeds, steps, every, advance, validate, folder, on_validation)
     snapshot, entries = loop.run(lambda: start(training_sets[0]), like, progress)
     compiled = Compiled(learner)
     return [
@@ -152,9 +155,11 @@ class _Loop:
         advance: Advance,
         validate: Validate,
         folder: RunFolder | None,
+        on_validation: Callable[[int, PyTree], None] | None,
     ):
         self.seeds, self.steps, self.every = seeds, steps, every
         self.advance, self.validate, self.folder = advance, validate, folder
+        self.on_validation = on_validation
         self.improve = jax.jit(improve)
         self.pace = 1
         self.saved_at, self.save_seconds = -math.inf, 0.0
@@ -232,6 +237,8 @@ class _Loop:
             for index, seed in enumerate(self.seeds)
         ]
         show(step, loss=float(np.mean(losses)), score=float(jnp.mean(scores[SELECTION])))
+        if self.on_validation is not None:
+            self.on_validation(step, state.particles)
         return Snapshot(state, best), fresh
 
     def _save(self, snapshot: Snapshot, *, force: bool) -> None:

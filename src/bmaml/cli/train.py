@@ -75,6 +75,8 @@ class Train:
             progress=not self.quiet,
             description=recipe.to_json(),
         )
-        best = min(trained.history, key=lambda entry: entry["mse"], default=None)
-        score = "" if best is None else f", best validation MSE {best['mse']:.3f} at {best['step']}"
-        print(f"Trained {self.steps} updates{score}. Next: bmaml evaluate {self.out}")
+        best = next(entry for entry in trained.history if entry["step"] == trained.step)
+        print(
+            f"Trained {self.steps} updates; validation MSE {best['validation']['mse']:.3f} at update "
+            f"{trained.step}. Next: bmaml evaluate {self.out}"
+        )

@@ -70,7 +70,7 @@ SCALES = {
         num_tasks=(100, 1000),
         methods=(*PAPER_METHODS, ("emaml", 5), ("bmaml", 5), ("emaml", 20), ("bmaml", 20)),
         tuning_steps=5_000,
-        validations=100,
+        validations=50,
     ),
 }
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bmaml.recipe import Recipe
+from bmaml.run_folder import read_description
 from bmaml.tasks import Data, Task
 from bmaml.tasks.sinusoid import draw_wave
 from bmaml.trained import Trained
@@ -128,17 +129,15 @@ def draw_fits(out: Path, scale: Any, path: Path, tasks: int = 4, steps: int = 10
     for method, size in scale.methods:
         folder = out / "runs" / f"K{shots}-T{num_tasks}-{method}-M{size}-seed{scale.seeds[0]}"
         if method != "bfa" and size in (1, 10) and folder.exists():
-            options = {} if method == "maml" else {"num_particles": size}
-            found.append((label(method, size), folder, method, options))
+            found.append((label(method, size), folder))
     if not found:
         return
     grid = jnp.linspace(-6.0, 6.0, 241)[:, None]
     figure, axes = plt.subplots(
         tasks, len(found), figsize=(3.4 * len(found), 2.0 * tasks), squeeze=False, sharex=True
     )
-    for column, (name, folder, _, _) in enumerate(found):
-        settings = json_of(folder)
-        recipe = Recipe.from_json(settings["description"])
+    for column, (name, folder) in enumerate(found):
+        recipe = Recipe.from_json(read_description(folder))
         trained = Trained.load(folder, recipe.learner())
         for row in range(tasks):
             task, curve = example_task(row, shots)
@@ -169,13 +168,6 @@ def _draw_fit(axis: Any, grid: Any, prediction: Any, curve: Any, task: Task) -> 
     axis.plot(x, np.asarray(curve(grid))[:, 0], "k--", lw=1.0)
     axis.plot(np.asarray(task.support.x)[:, 0], np.asarray(task.support.y)[:, 0], "ko", ms=4)
     axis.set_ylim(-6.5, 6.5)
-
-
-def json_of(folder: Path) -> dict[str, Any]:
-    """What a run folder says about itself."""
-    from bmaml.run_folder import RunFolder
-
-    return RunFolder.read(folder).settings
 
 
 def _save(figure: Any, path: Path) -> None:

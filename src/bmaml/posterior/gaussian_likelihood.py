@@ -20,7 +20,7 @@ class GaussianLikelihood(Likelihood):
     γ only weighs the data against the prior and the repulsion.
     """
 
-    initial_precision: float = 10.0
+    initial_precision: float = 1.0
     hyperprior: Gamma = field(default_factory=lambda: Gamma(2.0, 0.2))
     step_scale: float = 0.01
     unit_steps: bool = True

@@ -15,12 +15,13 @@ class GaussianPrior(Prior):
     r"""$\sum_w \log\mathcal N(w \mid 0, \lambda^{-1}) + \log\mathrm{Gamma}(\lambda \mid a', b')$.
 
     The gradient with respect to $\log\lambda$ is of order dim(w)/2: an explicit step as long as the
-    weights' would overshoot, hence `step_scale`.
+    weights' would overshoot, hence `step_scale`. The initial λ is small: with λ = γ, thousands of
+    weights outvote a handful of observations, and the network shrinks to zero.
     """
 
-    initial_precision: float = 1.0
+    initial_precision: float = 0.01
     hyperprior: Gamma = field(default_factory=lambda: Gamma(2.0, 2.0))
-    step_scale: float = 0.01
+    step_scale: float = 1e-4
 
     def init(self) -> Float[Array, ""]:
         """log λ₀."""

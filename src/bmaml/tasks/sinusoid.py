@@ -1,6 +1,7 @@
 """The paper's sinusoids: amplitude, frequency and phase differ from task to task."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -61,6 +62,8 @@ class Sinusoid(TaskSource):
         key = jax.random.fold_in(jax.random.key(20180611), {"validation": 1, "test": 2}[split])
         return self.draw(key, self.held_out_tasks, self.held_out_query)
 
+    # Compiled as one: drawn operation by operation, the first call takes seconds.
+    @partial(jax.jit, static_argnames=("self", "count", "query_shots"))
     def draw(self, key: Key[Array, ""], count: int, query_shots: int | None = None) -> Task:
         """`count` tasks, stacked."""
         query = query_shots or self.query_shots or self.shots

@@ -1,0 +1,116 @@
+"""The command line as a user meets it: in a process of its own."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def bmaml(*arguments, timeout=240):
+    return subprocess.run(
+        [sys.executable, "-m", "bmaml.cli.main", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def one_sentence(result, *words):
+    """Failed, with a sentence that holds `words`, and no traceback."""
+    assert result.returncode != 0
+    assert "Traceback" not in result.stderr + result.stdout
+    for word in words:
+        assert word in result.stderr + result.stdout
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    result = bmaml(
+        *("train", "sinusoid", "--method", "bmaml", "--particles", 2, "--shots", 3),
+        *("--num-tasks", 20, "--steps", 20, "--seed", 1, "--out", folder, "--quiet"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "bmaml evaluate" in result.stdout
+    return folder
+
+
+def test_help_answers_in_under_a_second_without_importing_jax():
+    bmaml("--help")  # fills the disk cache
+    start = time.monotonic()
+    result = bmaml("--help")
+    seconds = time.monotonic() - start
+    assert result.returncode == 0
+    for command in ("train", "evaluate", "reproduce", "methods"):
+        assert command in result.stdout
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, bmaml.cli.main; print('jax' in sys.modules)"],
+        capture_output=True,
+        text=True,
+    )
+    assert loaded.stdout.strip() == "False"
+    assert seconds < 3.0  # under a second on an idle machine; tests share theirs
+
+
+def test_evaluate_prints_scores_and_json(run_folder):
+    assert "mse" in bmaml("evaluate", run_folder).stdout
+    scores = json.loads(bmaml("evaluate", run_folder, "--json").stdout)
+    assert scores["tasks"] == 500
+    assert scores["method"] == "bmaml"
+    assert 0.0 <= scores["coverage"] <= 1.0
+
+
+def test_a_run_is_never_overwritten(run_folder):
+    before = (run_folder / "log.jsonl").read_text()
+    result = bmaml("train", "sinusoid", "--steps", 20, "--out", run_folder, "--quiet")
+    one_sentence(result, "already holds a run")
+    assert (run_folder / "log.jsonl").read_text() == before
+
+
+def test_methods_lists_every_preset():
+    result = bmaml("methods")
+    for name in ("maml", "fomaml", "emaml", "reptile", "bfa", "bmaml"):
+        assert name in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("train", "sinusoid", "--method", "mamal", "--out", "x"), ("mamal",)),
+        (("train", "sinusoids", "--out", "x"), ("sinusoids",)),
+        (("train", "sinusoid", "--stepz", "3", "--out", "x"), ("stepz",)),
+        (("train", "sinusoid"), ("out",)),
+        (("evaluate", "/no/such/folder"), ("is not a run folder",)),
+    ],
+)
+def test_wrong_options_are_named(arguments, words):
+    one_sentence(bmaml(*arguments), *words)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--steps", 0), ("at least 1",)),
+        (("--shots", 0), ("at least one",)),
+        (("--particles", 0), ("at least one",)),
+        (("--num-tasks", 3), ("meta-batch of 10", "3")),
+        (("--method", "maml", "--particles", 5), ("one particle",)),
+    ],
+)
+def test_impossible_numbers_are_named(options, words, tmp_path):
+    result = bmaml("train", "sinusoid", "--out", tmp_path / "run", "--quiet", *options)
+    one_sentence(result, *words)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_corrupt_checkpoint_is_named(run_folder, tmp_path):
+    import shutil
+
+    broken = tmp_path / "broken"
+    shutil.copytree(run_folder, broken)
+    for path in (broken / "checkpoints").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"garbage")
+    one_sentence(bmaml("evaluate", broken), "damaged")
