@@ -154,6 +154,14 @@ def require_fit(path: str | os.PathLike[str], settings: dict[str, Any], *, resum
         raise RunError(f"{folder} holds parts of a run but no run.json: choose another folder.")
 
 
+def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What was given to `fit` as `description`, from the folder of a run."""
+    description = RunFolder.read(path).settings.get("description")
+    if not isinstance(description, dict):
+        raise RunError(f"{path} has no description to rebuild its learner from; load it in Python.")
+    return description
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file in one go: readers see the old text or the new, never half of it."""
     temporary = path.with_name(path.name + ".tmp")
