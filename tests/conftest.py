@@ -1,5 +1,14 @@
 """Every test runs under strict settings; shapes in signatures are checked at run time."""
 
+import os
+import tempfile
+
+# One compilation cache for all workers and subprocesses of a test run: most of the time goes into
+# compiling the same small programs. Before JAX is imported, so that every process sees it.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="bmaml-test-cache-"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
 import jax
 from jaxtyping import install_import_hook
 

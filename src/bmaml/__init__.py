@@ -2,12 +2,54 @@
 
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmaml import (
+        distances,
+        inner,
+        kernels,
+        meta,
+        metrics,
+        models,
+        particles,
+        posterior,
+        predictive,
+        tasks,
+    )
+    from bmaml.learner import Learner, MetaOptimizer
+    from bmaml.presets import bfa, bmaml, emaml, fomaml, maml, reptile
+    from bmaml.train import fit, fit_seeds
+    from bmaml.trained import Trained
 
 __version__ = version("bmaml")
 
-# Where each public name lives. Names are imported on first use, so that `bmaml --help` does not wait
-# for JAX.
+__all__ = [
+    "Learner",
+    "MetaOptimizer",
+    "Trained",
+    "bfa",
+    "bmaml",
+    "distances",
+    "emaml",
+    "fit",
+    "fit_seeds",
+    "fomaml",
+    "inner",
+    "kernels",
+    "maml",
+    "meta",
+    "metrics",
+    "models",
+    "particles",
+    "posterior",
+    "predictive",
+    "reptile",
+    "tasks",
+]
+
+# Where each public name that is not a module lives. Names are imported on first use, so that
+# `bmaml --help` does not wait for JAX.
 _HOMES = {
     "Learner": "bmaml.learner",
     "MetaOptimizer": "bmaml.learner",
@@ -16,26 +58,12 @@ _HOMES = {
     "fit_seeds": "bmaml.train",
     **dict.fromkeys(("bfa", "bmaml", "emaml", "fomaml", "maml", "reptile"), "bmaml.presets"),
 }
-_MODULES = (
-    "distances",
-    "inner",
-    "kernels",
-    "meta",
-    "metrics",
-    "models",
-    "particles",
-    "posterior",
-    "predictive",
-    "tasks",
-)
-
-__all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in _MODULES:
+    if name in __all__:
         return import_module(f"bmaml.{name}")
     raise AttributeError(f"module 'bmaml' has no attribute {name!r}")
 

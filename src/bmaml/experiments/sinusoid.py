@@ -178,11 +178,13 @@ def run(
     learner, source = recipe.learner(), recipe.task_source()
     test = source.held_out("test")
     compiled = Compiled(learner)
-    curve: list[dict[str, float]] = []
+    curve = out / "parts" / f"{name}-curve.jsonl"
 
     def score_on_test(step: int, particles: Any) -> None:
         scores = compiled.score(jax.tree.map(lambda leaf: leaf[0], particles), test)
-        curve.append({"step": step, **{key: float(value) for key, value in scores.items()}})
+        point = {"step": step, **{key: float(value) for key, value in scores.items()}}
+        with reporting_write_errors(out), open(curve, "a") as file:
+            file.write(json.dumps(point) + "\n")
 
     if progress:
         print(f"{name}: {scale.steps} meta-updates")
@@ -207,11 +209,23 @@ def run(
         "chosen_checkpoint": trained.step,
         "test": trained.evaluate(test),
         "test_10_steps": trained.evaluate(test, steps=10),
-        "curve": curve,
+        "curve": read_curve(curve),
         "commit": commit(),
     }
     with reporting_write_errors(out):
         write_atomically(path, json.dumps(record, indent=2) + "\n")
+
+
+def read_curve(path: Path) -> list[dict[str, float]]:
+    """The test scores along a training; a step that was run again after a kill counts once."""
+    points = {}
+    for line in path.read_text().splitlines():
+        try:
+            point = json.loads(line)
+        except ValueError:  # cut short by a kill
+            continue
+        points[point["step"]] = point
+    return [points[step] for step in sorted(points)]
 
 
 def load_results(out: Path, scale: Scale) -> list[dict[str, Any]]:

@@ -125,18 +125,18 @@ def draw_curves(results: list[Result], path: Path) -> None:
 def draw_fits(out: Path, scale: Any, path: Path, tasks: int = 4, steps: int = 10) -> None:
     """Fits on random test tasks: every particle, the mean and the 90 % band, methods side by side."""
     shots, num_tasks = scale.shots[-1], scale.num_tasks[0]
-    found = []
-    for method, size in scale.methods:
+    found = {}
+    for method, size in sorted(scale.methods, key=lambda entry: entry[1]):
         folder = out / "runs" / f"K{shots}-T{num_tasks}-{method}-M{size}-seed{scale.seeds[0]}"
-        if method != "bfa" and size in (1, 10) and folder.exists():
-            found.append((label(method, size), folder))
+        if method != "bfa" and folder.exists():
+            found[method] = (label(method, size), folder)  # the largest M there is
     if not found:
         return
     grid = jnp.linspace(-6.0, 6.0, 241)[:, None]
     figure, axes = plt.subplots(
         tasks, len(found), figsize=(3.4 * len(found), 2.0 * tasks), squeeze=False, sharex=True
     )
-    for column, (name, folder) in enumerate(found):
+    for column, (name, folder) in enumerate(found.values()):
         recipe = Recipe.from_json(read_description(folder))
         trained = Trained.load(folder, recipe.learner())
         for row in range(tasks):

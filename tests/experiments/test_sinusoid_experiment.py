@@ -1,0 +1,71 @@
+import csv
+import json
+
+import pytest
+
+from bmaml.errors import BmamlError
+from bmaml.experiments import sinusoid
+from bmaml.experiments.sinusoid import Scale
+
+TINY = Scale(
+    name="tiny",
+    steps=4,
+    seeds=(0, 1),
+    shots=(3,),
+    num_tasks=(20,),
+    methods=(("maml", 1), ("bmaml", 2)),
+    step_sizes=(0.01, 0.03),
+    tuning_steps=2,
+    validations=2,
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    out = tmp_path_factory.mktemp("sinusoid")
+    sinusoid.reproduce(TINY, out, progress=False)
+    return out
+
+
+def test_writes_table_and_both_figures(finished):
+    rows = list(csv.DictReader((finished / "results.csv").open()))
+    assert len(rows) == 4
+    assert {row["method"] for row in rows} == {"maml", "bmaml"}
+    assert {row["seed"] for row in rows} == {"0", "1"}
+    for name in ("curves", "fits"):
+        for suffix in ("png", "svg"):
+            assert (finished / f"{name}.{suffix}").stat().st_size > 1000
+
+
+def test_every_method_is_tuned_over_the_same_grid(finished):
+    for method in ("maml-M1", "bmaml-M2"):
+        record = json.loads((finished / "parts" / f"K3-T20-{method}-tuning.json").read_text())
+        assert set(record["validation_mse"]) == {"0.01", "0.03"}
+        best = min(record["validation_mse"], key=record["validation_mse"].get)
+        assert record["chosen"] == float(best)
+
+
+def test_a_result_says_how_it_came_about(finished):
+    record = json.loads((finished / "parts" / "K3-T20-bmaml-M2-seed1.json").read_text())
+    assert record["seed"] == 1
+    assert [point["step"] for point in record["curve"]] == [2, 4]
+    assert set(record["test"]) == {"mse", "particle_mse", "nll", "coverage", "crps"}
+    assert record["commit"]
+
+
+def test_finished_parts_are_not_run_again(finished):
+    path = finished / "parts" / "K3-T20-maml-M1-seed0.json"
+    before = path.stat().st_mtime_ns
+    sinusoid.reproduce(TINY, finished, only="K3-T20-maml", progress=False)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_an_unknown_part_is_refused(tmp_path):
+    with pytest.raises(BmamlError, match="No part of the experiment begins with 'K7'"):
+        sinusoid.reproduce(TINY, tmp_path, only="K7", progress=False)
+
+
+def test_the_paper_scale_covers_the_paper():
+    scale = sinusoid.SCALES["paper"]
+    assert (scale.steps, scale.shots, scale.num_tasks) == (100_000, (5, 10), (100, 1000))
+    assert {size for method, size in scale.methods if method == "bmaml"} == {5, 10, 20}
