@@ -6,27 +6,29 @@ import pytest
 from bmaml.models import mlp
 
 
-def test_one_array_per_layer_with_the_bias_in_its_last_row():
+def test_a_weight_and_a_bias_per_layer():
     weights = mlp(2, 3, hidden=(8, 9)).init(jax.random.key(0), None)
-    assert [layer.shape for layer in weights] == [(3, 8), (9, 9), (10, 3)]
+    assert [layer.weight.shape for layer in weights] == [(2, 8), (8, 9), (9, 3)]
+    assert [layer.bias.shape for layer in weights] == [(8,), (9,), (3,)]
 
 
 def test_default_is_the_network_of_the_paper():
     weights = mlp(1, 1).init(jax.random.key(0), None)
-    assert [layer.shape for layer in weights] == [(2, 40), (41, 40), (41, 40), (41, 1)]
+    assert [layer.weight.shape for layer in weights] == [(1, 40), (40, 40), (40, 40), (40, 1)]
 
 
-def test_equals_a_forward_pass_with_separate_biases():
+def test_equals_a_forward_pass_by_hand():
     network = mlp(2, 3, hidden=(8, 9))
-    keys = jax.random.split(jax.random.key(0), 3)
     # Biases as large as the weights, so that a misplaced one shows.
-    shapes = [(3, 8), (9, 9), (10, 3)]
-    weights = tuple(jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True))
+    weights = jax.tree.map(
+        lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape),
+        network.init(jax.random.key(0), None),
+    )
     x = jax.random.normal(jax.random.key(1), (5, 2))
 
     hidden = np.asarray(x)
-    for index, layer in enumerate(map(np.asarray, weights)):
-        hidden = np.dot(hidden, layer[:-1]) + layer[-1]
+    for index, layer in enumerate(weights):
+        hidden = np.dot(hidden, np.asarray(layer.weight)) + np.asarray(layer.bias)
         if index < 2:
             hidden = np.maximum(hidden, 0.0)
 
@@ -37,7 +39,8 @@ def test_without_hidden_layers_is_linear():
     network = mlp(2, 1, hidden=())
     weights = network.init(jax.random.key(0), None)
     x = jax.random.normal(jax.random.key(1), (5, 2))
-    assert jnp.allclose(network.apply(weights, x), x @ weights[0][:-1] + weights[0][-1:], atol=1e-6)
+    expected = x @ weights[0].weight + weights[0].bias[None, :]
+    assert jnp.allclose(network.apply(weights, x), expected, atol=1e-6)
 
 
 def test_activation_is_used():

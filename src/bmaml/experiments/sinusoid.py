@@ -56,7 +56,7 @@ SCALES = {
     ),
     "medium": Scale(
         name="medium",
-        steps=20_000,
+        steps=10_000,
         seeds=(0, 1, 2),
         shots=(5, 10),
         num_tasks=(100, 1000),
@@ -216,7 +216,7 @@ def run(
         write_atomically(path, json.dumps(record, indent=2) + "\n")
 
 
-def read_curve(path: Path) -> list[dict[str, float]]:
+def read_curve(path: Path) -> list[dict[str, Any]]:
     """The test scores along a training; a step that was run again after a kill counts once."""
     points = {}
     for line in path.read_text().splitlines():

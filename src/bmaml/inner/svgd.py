@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
@@ -19,6 +20,15 @@ class SVGD(InnerUpdate):
     def direction(self, particles: PyTree, scores: PyTree) -> PyTree:
         """SVGD's φ for every particle."""
         return stein_direction(self.kernel, particles, scores)
+
+    def pool_scales(self, scales: PyTree) -> PyTree:
+        """The geometric mean over particles.
+
+        One scale for all is a constant metric, under which SVGD is still SVGD. With scales of their
+        own, a particle with a small precision would take the scores of the others enlarged by the
+        ratio of precisions, and diverge.
+        """
+        return jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.exp(jnp.mean(jnp.log(leaf)))), scales)
 
 
 def stein_direction(kernel: Kernel, particles: PyTree, scores: PyTree) -> PyTree:

@@ -43,6 +43,10 @@ class InnerUpdate(ABC):
     def direction(self, particles: PyTree, scores: PyTree) -> PyTree:
         """The direction of every particle's move, given all scores ∇ log p(θᵐ)."""
 
+    def pool_scales(self, scales: PyTree) -> PyTree:
+        """The particles' step scales; members whose particles interact make them one."""
+        return scales
+
     def step(
         self, target: Target, particles: PyTree, step_size: float, key: Key[Array, ""] | None
     ) -> PyTree:
@@ -51,7 +55,7 @@ class InnerUpdate(ABC):
         if self.first_order:
             scores = jax.lax.stop_gradient(scores)
         moves = self.direction(particles, scores)
-        scales = jax.vmap(target.step_scales)(particles)
+        scales = self.pool_scales(jax.vmap(target.step_scales)(particles))
         moves = jax.tree.map(lambda factor, part: sets.scale(step_size * factor, part), scales, moves)
         if self.step_control:
             shares = step_control.share_of_move(
