@@ -28,7 +28,7 @@ def finished(tmp_path_factory):
 
 
 def test_writes_table_and_both_figures(finished):
-    rows = list(csv.DictReader((finished / "results.csv").open()))
+    rows = list(csv.DictReader((finished / "results.csv").read_text().splitlines()))
     assert len(rows) == 4
     assert {row["method"] for row in rows} == {"maml", "bmaml"}
     assert {row["seed"] for row in rows} == {"0", "1"}

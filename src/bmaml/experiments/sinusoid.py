@@ -125,10 +125,11 @@ def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: boo
     results = load_results(out, scale)
     with reporting_write_errors(out):
         sinusoid_figures.write_csv(results, out / "results.csv")
+        sinusoid_figures.write_markdown(results, out / "results.md")
         sinusoid_figures.draw_curves(results, out / "curves")
         sinusoid_figures.draw_fits(out, scale, out / "fits")
     sinusoid_figures.print_table(results)
-    print(f"Written to {out}: results.csv, curves.png, curves.svg, fits.png, fits.svg")
+    print(f"Written to {out}: results.csv, results.md, curves and fits as .png and .svg")
 
 
 def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:

@@ -63,34 +63,46 @@ def write_csv(results: list[Result], path: Path) -> None:
             )
 
 
-def print_table(results: list[Result]) -> None:
-    """Mean ± standard deviation over seeds of every score, on test tasks."""
-    table = Table(title="Sinusoid, test tasks, mean ± std over seeds")
-    for heading in ("K", "|T|", "method", "seeds", "step", "MSE", "MSE a particle", "NLL"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    table.add_column("coverage of 90 %", justify="right")
-    table.add_column("MSE, 10 steps", justify="right")
+HEADINGS = (
+    *("K", "tasks", "method", "seeds", "step size", "MSE", "MSE per particle", "NLL"),
+    *("coverage", "CRPS", "MSE, 10 steps"),
+)
+
+
+def table_rows(results: list[Result]) -> list[list[str]]:
+    """Mean ± standard deviation over seeds of every score on the test tasks, a row a method."""
+    rows = []
     for (shots, num_tasks, method, size), group in grouped(results).items():
-        spread = {name: _mean_and_std([result["test"][name] for result in group]) for name in SCORES}
-        longer = _mean_and_std([result["test_10_steps"]["mse"] for result in group])
         step = group[0]["step_size"]
-        table.add_row(
-            str(shots),
-            str(num_tasks),
-            label(method, size),
-            str(len(group)),
-            "default" if step is None else f"{step:g}",
-            spread["mse"],
-            spread["particle_mse"],
-            spread["nll"],
-            spread["coverage"],
-            longer,
-        )
-    Console(width=120).print(table)
+        scores = [
+            _mean_and_std([result["test"][name] for result in group])
+            for name in ("mse", "particle_mse", "nll", "coverage", "crps")
+        ]
+        longer = _mean_and_std([result["test_10_steps"]["mse"] for result in group])
+        setting = [str(shots), str(num_tasks), label(method, size), str(len(group))]
+        rows.append([*setting, "default" if step is None else f"{step:g}", *scores, longer])
+    return rows
+
+
+def print_table(results: list[Result]) -> None:
+    """The table on the terminal."""
+    table = Table(title="Sinusoid: test tasks, mean ± std over seeds; coverage is of the 90 % interval")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for row in table_rows(results):
+        table.add_row(*row)
+    Console(width=150).print(table)
+
+
+def write_markdown(results: list[Result], path: Path) -> None:
+    """The same table for a page of the documentation."""
+    lines = ["| " + " | ".join(HEADINGS) + " |", "|---" * len(HEADINGS) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in table_rows(results)]
+    path.write_text("\n".join(lines) + "\n")
 
 
 def _mean_and_std(values: list[float]) -> str:
-    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
+    return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
 
 
 def draw_curves(results: list[Result], path: Path) -> None:
