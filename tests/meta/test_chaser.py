@@ -8,6 +8,8 @@ from bmaml.kernels import rbf
 from bmaml.meta import Chaser
 from tests.helpers import as_float64, initial_particles, one_task, small_learner
 
+EVERYTHING = ("weights", "likelihood", "prior")
+
 
 def test_loss_is_zero_without_leader_steps():
     learner = small_learner(meta=Chaser(leader_steps=0))
@@ -16,7 +18,7 @@ def test_loss_is_zero_without_leader_steps():
 
 
 def test_loss_is_the_distance_to_a_leader_on_all_data():
-    learner = small_learner(meta=Chaser(leader_steps=2, leader_step_size=0.003))
+    learner = small_learner(meta=Chaser(2, 0.003, matched=EVERYTHING))
     initial, task = initial_particles(learner), one_task()
     chaser = learner.adapt(initial, task.support)
     leader = learner.inner.run(
@@ -33,7 +35,8 @@ def test_the_leader_receives_no_gradient():
     """The gradient is that of the distance to a leader frozen beforehand, by finite differences."""
     with jax.enable_x64(True):
         learner = small_learner(
-            SVGD(0.01, steps=2, kernel=rbf(30.0), step_control=False), Chaser(2, 0.005)
+            SVGD(0.01, steps=2, kernel=rbf(30.0), step_control=False),
+            Chaser(2, 0.005, matched=EVERYTHING),
         )
         initial, task = as_float64(initial_particles(learner)), as_float64(one_task())
         direction = as_float64(initial_particles(learner, seed=7))
@@ -61,8 +64,8 @@ def test_the_leader_receives_no_gradient():
 
 def test_precisions_can_be_left_out_of_the_distance():
     initial, task = initial_particles(small_learner()), one_task()
-    losses = {}
-    for match in (True, False):
-        learner = small_learner(meta=Chaser(match_precisions=match))
-        losses[match] = float(learner.meta.loss(learner.posterior, learner.inner, initial, task))
-    assert 0 < losses[False] < losses[True]
+    losses = []
+    for matched in (("weights",), ("weights", "likelihood"), EVERYTHING):
+        learner = small_learner(meta=Chaser(leader_step_size=0.1, matched=matched))
+        losses.append(float(learner.meta.loss(learner.posterior, learner.inner, initial, task)))
+    assert 0 < losses[0] < losses[1] < losses[2]
