@@ -64,17 +64,20 @@ class Train:
             method_options={name: value for name, value in options.items() if value is not None},
             task_options={"shots": self.shots, "num_tasks": self.num_tasks or None},
         )
-        trained = fit(
-            recipe.learner(),
-            recipe.task_source(),
-            steps=self.steps,
-            seed=self.seed,
-            batch_size=self.batch_size,
-            out=self.out,
-            resume=self.resume,
-            progress=not self.quiet,
-            description=recipe.to_json(),
-        )
+        try:
+            trained = fit(
+                recipe.learner(),
+                recipe.task_source(),
+                steps=self.steps,
+                seed=self.seed,
+                batch_size=self.batch_size,
+                out=self.out,
+                resume=self.resume,
+                progress=not self.quiet,
+                description=recipe.to_json(),
+            )
+        except ValueError as error:  # numbers that do not go together, such as too few tasks
+            raise BmamlError(str(error)) from error
         best = next(entry for entry in trained.history if entry["step"] == trained.step)
         print(
             f"Trained {self.steps} updates; validation MSE {best['validation']['mse']:.3f} at update "
