@@ -240,7 +240,8 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path, uninterrupted, pytestconfig)
     child = subprocess.Popen(
         [sys.executable, "-c", TRAIN, str(tmp_path)],
         cwd=root,
-        env={"PYTHONPATH": f"{root / 'src'}:{root}"},
+        # The compiler settings of this process too: other ones round differently.
+        env={**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"},
     )
     try:
         wait_for_progress(tmp_path)

@@ -1,5 +1,6 @@
 """Training: it learns, repeats itself bit for bit, and stops in order when a loss explodes."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -182,6 +183,6 @@ def test_memory_is_flat_over_ten_thousand_updates(pytestconfig):
         capture_output=True,
         text=True,
         check=True,
-        env={"PYTHONPATH": f"{pytestconfig.rootpath / 'src'}:{pytestconfig.rootpath}"},
+        env={**os.environ, "PYTHONPATH": f"{pytestconfig.rootpath / 'src'}:{pytestconfig.rootpath}"},
     )
     assert int(grown.stdout) < 10e6
