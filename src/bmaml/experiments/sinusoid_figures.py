@@ -2,6 +2,8 @@
 
 import csv
 from collections import defaultdict
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +138,14 @@ def draw_curves(results: list[Result], path: Path) -> None:
 
 def draw_fits(out: Path, scale: Any, path: Path, tasks: int = 4, steps: int = 10) -> None:
     """Fits on random test tasks: every particle, the mean and the 90 % band, methods side by side."""
-    shots, num_tasks = scale.shots[-1], scale.num_tasks[0]
-    found = {}
-    for method, size in sorted(scale.methods, key=lambda entry: entry[1]):
-        folder = out / "runs" / f"K{shots}-T{num_tasks}-{method}-M{size}-seed{scale.seeds[0]}"
-        if method != "bfa" and folder.exists():
-            found[method] = (label(method, size), folder)  # the largest M there is
+    by_shots: dict[int, dict[str, tuple[str, Path]]] = {shots: {} for shots in scale.shots}
+    for shots, (method, size) in product(scale.shots, sorted(scale.methods, key=itemgetter(1))):
+        name = f"K{shots}-T{scale.num_tasks[0]}-{method}-M{size}-seed{scale.seeds[0]}"
+        if method != "bfa" and (out / "parts" / f"{name}.json").exists():
+            # Of each method the most particles.
+            by_shots[shots][method] = (label(method, size), out / "runs" / name)
+    # Of an unfinished experiment, the setting with the most methods to compare.
+    shots, found = max(by_shots.items(), key=lambda item: (len(item[1]), item[0]))
     if not found:
         return
     grid = jnp.linspace(-6.0, 6.0, 241)[:, None]
