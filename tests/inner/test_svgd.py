@@ -94,3 +94,13 @@ def test_particles_interact_and_those_of_gradient_descent_do_not():
         jacobian = jax.jacobian(lambda theta, update=update: update.run(target, theta))(start)
         cross = np.asarray(jacobian[0, :, 1])
         assert bool(np.any(cross != 0)) is interact
+
+
+def test_particles_of_different_step_scales_move_by_their_geometric_mean():
+    def log_density(theta):
+        return -0.5 * jnp.sum(jnp.square(theta))
+
+    start = jnp.array([[0.0, 1.0], [2.0, -1.0]])
+    own = SVGD(0.1).run(Target(log_density, lambda theta: jnp.exp(theta[0])), start)
+    pooled = SVGD(0.1).run(Target(log_density, lambda theta: jnp.exp(1.0)), start)
+    np.testing.assert_allclose(own, pooled, rtol=1e-6)

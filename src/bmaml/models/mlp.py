@@ -39,8 +39,7 @@ def mlp(
     $$h_0 = x, \qquad h_{l+1} = \phi(h_l W_l + b_l), \qquad y = h_L W_L + b_L$$
 
     The weights are a tuple of one `Layer(weight, bias)` per layer. (Folding the bias into the matrix
-    would halve the number of leaves, but a 41×40 matrix multiplies slower than a 40×40 one: the
-    whole meta-update took 1.6 times as long.)
+    would halve the number of leaves, but odd sizes such as 41×40 multiply slower than 40×40.)
 
     Args:
         inputs: numbers per example.
