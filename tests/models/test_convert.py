@@ -66,7 +66,9 @@ def test_functions_build_particles_with_their_key_and_instances_are_shuffled():
 
 
 @pytest.mark.parametrize(
-    "thing", [3, "mlp", None, (mlp,), (1, 2), {"init": mlp}, nnx.Rngs(0)], ids=lambda thing: type(thing).__name__
+    "thing",
+    [3, "mlp", None, (mlp,), (1, 2), {"init": mlp}, nnx.Rngs(0)],
+    ids=lambda thing: type(thing).__name__,
 )
 def test_anything_else_is_told_what_is_accepted(thing):
     with pytest.raises(TypeError) as error:
