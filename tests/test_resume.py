@@ -255,3 +255,11 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path, uninterrupted, pytestconfig)
     steps = [entry["step"] for entry in resumed.history]
     assert steps == list(range(20, 4001, 20))
     assert jax.tree.all(jax.tree.map(lambda leaf: bool(np.all(np.isfinite(leaf))), resumed.last))
+
+
+def test_too_little_room_for_a_checkpoint_is_said_before_writing_it(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr("bmaml.run_folder.shutil.disk_usage", lambda path: usage)
+    with pytest.raises(RunError, match="the disk is full: make room and resume"):
+        fit(LEARNER, TASKS, steps=20, out=tmp_path / "run", progress=False)
+    assert not list((tmp_path / "run").glob("checkpoints/*"))

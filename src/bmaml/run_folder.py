@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import logging
 import os
+import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from bmaml.errors import RunError
 
 FORMAT = 1
 CONTENTS = ("log.jsonl", "tensorboard", "checkpoints")
+# What a checkpoint takes beside its arrays, generously.
+CHECKPOINT_OVERHEAD = 2**20
 # EFBIG: a limit on file sizes, as batch systems set, is a full disk of another kind.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -76,6 +79,10 @@ class RunFolder:
         with reporting_write_errors(self.path), _quiet():
             import orbax.checkpoint as ocp
 
+            # Orbax's threads print tracebacks of their own when the disk fills up under them.
+            needed = CHECKPOINT_OVERHEAD + sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+            if shutil.disk_usage(self.path).free < needed:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             manager = self._open_manager()
             if step not in manager.all_steps():
                 manager.save(step, args=ocp.args.StandardSave(tree))
