@@ -75,8 +75,8 @@ def fit_seeds(
         steps: meta-updates. The step size may decay with them, so a run cannot be prolonged.
         seeds: one training for each; they share compiled code and vectorise.
         batch_size: tasks in a meta-update.
-        validate_every: meta-updates between validations; None validates about 100 times, and at
-            least every 1000 updates.
+        validate_every: meta-updates between validations; None validates about 100 times, but not
+            more often than every 100 updates nor more rarely than every 1000.
         out: a folder for log, TensorBoard and checkpoints.
         resume: go on with the run in `out`, or begin it if there is none.
         progress: show a bar, or a line now and then where there is no terminal.
@@ -90,7 +90,7 @@ def fit_seeds(
     seeds = [int(seed) for seed in seeds]
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, but is {seeds}.")
-    every = max(1, min(1000, steps // 100)) if validate_every is None else validate_every
+    every = _default_interval(steps) if validate_every is None else validate_every
     for name, value in {"steps": steps, "batch_size": batch_size, "validate_every": every}.items():
         if value < 1:
             raise ValueError(f"{name} is {value}; it must be at least 1.")
@@ -134,6 +134,11 @@ def fit_seeds(
         of_seed(snapshot, index, seed, learner, entries, example, compiled)
         for index, seed in enumerate(seeds)
     ]
+
+
+def _default_interval(steps: int) -> int:
+    """Updates between validations: of a short run, validating would otherwise be most of the work."""
+    return min(steps, 100) if steps < 10_000 else min(1000, steps // 100)
 
 
 def _compile_validation(learner: Learner, tasks: TaskSource, state: State, count: int) -> Validate:

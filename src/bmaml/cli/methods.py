@@ -1,6 +1,7 @@
 """`bmaml methods`: a table of what there is."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -12,29 +13,27 @@ class Methods:
         from rich.console import Console
         from rich.table import Table
 
+        from bmaml.inner import INNER_UPDATES
+        from bmaml.meta import META_OBJECTIVES
         from bmaml.models import mlp
+        from bmaml.posterior import LIKELIHOODS, PRIORS
         from bmaml.presets import METHODS
 
+        def name_of(part: object, registry: dict[str, Any]) -> str:
+            return next(name for name, kind in registry.items() if type(part) is kind)
+
         table = Table(title="method = posterior × inner update × meta-objective")
-        for heading in (
-            "method",
-            "likelihood",
-            "prior",
-            "inner update",
-            "meta-objective",
-            "M",
-            "what",
-        ):
-            table.add_column(heading)
+        for heading in ("method", "M", "likelihood", "prior", "inner", "meta", "what it is"):
+            table.add_column(heading, no_wrap=heading != "what it is")
         for name, preset in METHODS.items():
             learner = preset(mlp(1, 1))
             table.add_row(
                 name,
-                type(learner.posterior.likelihood).__name__,
-                type(learner.posterior.prior).__name__,
-                type(learner.inner).__name__ + (" (first order)" if learner.inner.first_order else ""),
-                type(learner.meta).__name__,
                 str(learner.num_particles),
-                (preset.__doc__ or "").split(".")[0],
+                name_of(learner.posterior.likelihood, LIKELIHOODS),
+                name_of(learner.posterior.prior, PRIORS),
+                name_of(learner.inner, INNER_UPDATES),
+                name_of(learner.meta, META_OBJECTIVES),
+                (preset.__doc__ or "").splitlines()[0],
             )
         Console().print(table)
