@@ -25,8 +25,8 @@ class SVGD(InnerUpdate):
         """The geometric mean over particles.
 
         One scale for all is a constant metric, under which SVGD is still SVGD. With scales of their
-        own, a particle with a small precision would take the scores of the others enlarged by the
-        ratio of precisions, and diverge.
+        own, a particle with a small precision takes the scores of the others enlarged by the ratio of
+        precisions.
         """
         return jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.exp(jnp.mean(jnp.log(leaf)))), scales)
 
