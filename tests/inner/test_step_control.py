@@ -44,10 +44,10 @@ def test_log_density_never_falls_under_gradient_ascent():
         before = after
 
 
-def test_a_move_to_nowhere_is_refused():
+def test_a_move_to_where_the_density_is_not_a_number_is_refused():
     def log_density(theta):
         return jnp.sum(jnp.where(jnp.abs(theta) < 1.0, 0.5 * theta, jnp.nan))
 
-    start = jnp.full((1, 1), 0.999999)
+    start = jnp.full((1, 1), 0.5)
     moved = GradientDescent(1e6).run(Target(log_density, lambda theta: jnp.ones(())), start)
-    assert np.all(np.isfinite(moved))
+    assert np.all(np.isfinite(log_density(moved)))
