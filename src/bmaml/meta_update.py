@@ -52,10 +52,9 @@ def compile_updates(
         finite = _all_finite((loss, particles, optimizer_state))
         return particles, optimizer_state, loss, finite
 
-    training_set, shared = _stack(training_sets)
+    training_set, set_axes = _stack(training_sets)
     keys = keys_of(seeds, UPDATE)
-    axes = (0, 0, None if shared else 0, 0, None)
-    updates = over_seeds(update, axes, len(seeds))
+    updates = over_seeds(update, (0, 0, set_axes, 0, None), len(seeds))
 
     def advance(
         state: State, training_set: Any, keys: Key[Array, " seeds"], end: Int[Array, ""]
@@ -86,7 +85,7 @@ def compile_updates(
 
 
 def over_seeds(
-    function: Callable[..., PyTree], in_axes: tuple[int | None, ...], count: int
+    function: Callable[..., PyTree], in_axes: tuple[PyTree, ...], count: int
 ) -> Callable[..., PyTree]:
     """`vmap` over `count` seeds; a single one is not batched, since batched products are slower."""
     if count > 1:
@@ -94,25 +93,34 @@ def over_seeds(
 
     def alone(*arguments: PyTree) -> PyTree:
         parts = [
-            argument if axis is None else jax.tree.map(lambda leaf: leaf[0], argument)
-            for argument, axis in zip(arguments, in_axes, strict=True)
+            jax.tree.map(_first, axes, argument, is_leaf=lambda axis: axis is None)
+            for argument, axes in zip(arguments, in_axes, strict=True)
         ]
         return jax.tree.map(lambda leaf: leaf[None], function(*parts))
 
     return alone
 
 
-def _stack(training_sets: Sequence[Any]) -> tuple[Any, bool]:
-    """All seeds' training sets, stacked, or one if they are the same arrays: data is not copied."""
-    first, *others = training_sets
-    leaves = jax.tree.leaves(first)
-    if all(
-        one is other
-        for another in others
-        for one, other in zip(leaves, jax.tree.leaves(another), strict=True)
-    ):
-        return jax.tree.map(jnp.asarray, first), True
-    return jax.tree.map(lambda *parts: jnp.stack(parts), *training_sets), False
+def _first(axis: int | None, part: PyTree) -> PyTree:
+    return part if axis is None else jax.tree.map(lambda leaf: leaf[0], part)
+
+
+def _stack(training_sets: Sequence[Any]) -> tuple[PyTree, PyTree]:
+    """All seeds' training sets as one, and its axes of seeds.
+
+    An array that all seeds have in common, such as the images of a data set, stays one and has None
+    for an axis: data is not copied.
+    """
+    first = training_sets[0]
+    structure = jax.tree.structure(first)
+    leaves, axes = [], []
+    for parts in zip(*map(jax.tree.leaves, training_sets), strict=True):
+        common = all(part is parts[0] for part in parts)
+        leaves.append(jnp.asarray(parts[0]) if common else jnp.stack(parts))
+        axes.append(None if common else 0)
+    if None not in axes:
+        return jax.tree.unflatten(structure, leaves), 0
+    return jax.tree.unflatten(structure, leaves), jax.tree.unflatten(structure, axes)
 
 
 def _all_finite(tree: PyTree) -> Bool[Array, ""]:

@@ -5,13 +5,25 @@ one matrix and slicing it again costs several times more once it is differentiat
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 Tree = TypeVar("Tree")
+
+
+class Shared(NamedTuple):
+    """A set whose particles have one part in common.
+
+    `own` is a set as everywhere else; `shared` has no particle axis. `statistics` is what the shared
+    part remembers of a task that `own` was adapted to (nothing before adaptation).
+    """
+
+    shared: PyTree
+    own: PyTree
+    statistics: PyTree = ()
 
 
 def make(init: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], num_particles: int) -> Tree:

@@ -13,7 +13,7 @@ from bmaml.inner import SVGD, GradientDescent
 from bmaml.kernels import KERNELS, Kernel
 from bmaml.learner import Learner, MetaOptimizer
 from bmaml.meta import BFA, Chaser, Reptile, Validation
-from bmaml.models import as_model
+from bmaml.models import SharedModel, as_model
 from bmaml.posterior import (
     LIKELIHOODS,
     PRIORS,
@@ -125,7 +125,7 @@ def bmaml(
     return Learner(
         posterior=_bayesian_posterior(model, likelihood, prior, settings),
         inner=inner,
-        meta=Chaser(leader_steps, leader, matched),
+        meta=Chaser(leader_steps, leader, matched, noise_from_query=settings == "paper"),
         num_particles=num_particles,
         optimizer=_optimizer(settings),
         name="bmaml",
@@ -171,7 +171,7 @@ def _bayesian_posterior(
 
 def _posterior(model: Any, likelihood: str | Likelihood, prior: str | Prior) -> Posterior:
     return Posterior(
-        as_model(model),
+        model if isinstance(model, SharedModel) else as_model(model),
         _named(likelihood, LIKELIHOODS, "likelihood"),
         _named(prior, PRIORS, "prior"),
     )

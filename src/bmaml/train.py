@@ -44,8 +44,6 @@ Validate = Callable[[PyTree], dict[str, Float[Array, " seeds"]]]
 SECONDS_BETWEEN_LOOKS = 0.5
 # A checkpoint takes about 0.1 s whatever its size; it may take this share of a run's time.
 SHARE_FOR_CHECKPOINTS = 0.05
-# Validations are compared, and the best particles kept, by the mean prediction's squared error.
-SELECTION = "mse"
 
 
 def fit(learner: Learner, tasks: TaskSource, *, steps: int, seed: int = 0, **options: Any) -> Trained:
@@ -127,7 +125,8 @@ def fit_seeds(
     )
     validate = _compile_validation(learner, tasks, like.state, len(seeds))
     folder = None if out is None else RunFolder.start(out, settings, resume=resume)
-    loop = _Loop(seeds, steps, every, advance, validate, folder, on_validation)
+    selection = learner.posterior.likelihood.selection
+    loop = _Loop(seeds, steps, every, advance, validate, selection, folder, on_validation)
     snapshot, entries = loop.run(lambda: start(training_sets[0]), like, progress)
     compiled = Compiled(learner)
     return [
@@ -159,11 +158,13 @@ class _Loop:
         every: int,
         advance: Advance,
         validate: Validate,
+        selection: tuple[str, bool],
         folder: RunFolder | None,
         on_validation: Callable[[int, PyTree], None] | None,
     ):
         self.seeds, self.steps, self.every = seeds, steps, every
         self.advance, self.validate, self.folder = advance, validate, folder
+        self.selection, self.higher_is_better = selection
         self.on_validation = on_validation
         self.improve = jax.jit(improve)
         self.pace = 1
@@ -226,7 +227,9 @@ class _Loop:
             show(step)
         trained = time.monotonic()
         scores = self.validate(state.particles)
-        best = self.improve(best, state.particles, scores[SELECTION], state.step)
+        selected = scores[self.selection]
+        lower_is_better = -selected if self.higher_is_better else selected
+        best = self.improve(best, state.particles, lower_is_better, state.step)
         losses = np.asarray(state.loss_total) / (goal - (goal - 1) // self.every * self.every)
         state = state._replace(loss_total=jnp.zeros_like(state.loss_total))
         elapsed = entries[-1]["seconds"] if entries else 0.0
@@ -241,7 +244,7 @@ class _Loop:
             }
             for index, seed in enumerate(self.seeds)
         ]
-        show(step, loss=float(np.mean(losses)), score=float(jnp.mean(scores[SELECTION])))
+        show(step, loss=float(np.mean(losses)), score=(self.selection, float(jnp.mean(selected))))
         if self.on_validation is not None:
             self.on_validation(step, state.particles)
         return Snapshot(state, best), fresh

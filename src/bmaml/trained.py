@@ -13,9 +13,10 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml.errors import RunError
 from bmaml.learner import Learner
-from bmaml.metrics import score
+from bmaml.metrics import score, summarise
 from bmaml.run_folder import RunFolder
 from bmaml.tasks.task import Data, Task
+from bmaml.tasks.task_set import TaskSet, as_task_set
 from bmaml.training_log import read_log
 from bmaml.training_state import Example, Snapshot, State, begin, describe, pick
 
@@ -25,28 +26,43 @@ BLOCK = 50
 
 
 def score_tasks(
-    learner: Learner, particles: PyTree, tasks: Task, *, steps: int | None = None
+    learner: Learner, particles: PyTree, tasks: Task | TaskSet, *, steps: int | None = None
 ) -> dict[str, Float[Array, ""]]:
-    """Adapt to each of the stacked tasks' supports, score their queries; means over tasks."""
+    """Adapt to each task's support and score its query; one number for all tasks each."""
+    tasks = as_task_set(tasks)
 
-    def score_one(task_and_key: tuple[Task, Key[Array, ""]]) -> dict[str, Float[Array, ""]]:
-        task, key = task_and_key
-        adapted = learner.adapt(particles, task.support, steps=steps, key=key)
+    def score_one(compact_and_key: tuple[PyTree, Key[Array, ""]]) -> dict[str, Any]:
+        compact, key = compact_and_key
+        task = tasks.make(compact)
+        adapted = learner.adapt(particles, task.support, steps=steps, query_x=task.query.x, key=key)
         return score(learner.predict(adapted, task.query.x), task.query.y)
 
     # The same keys every time: a score then changes because the particles did.
-    keys = jax.random.split(jax.random.key(0), tasks.support.x.shape[0])
-    return jax.tree.map(jnp.mean, jax.lax.map(score_one, (tasks, keys), batch_size=BLOCK))
+    keys = jax.random.split(jax.random.key(0), len(tasks))
+    return summarise(jax.lax.map(score_one, (tasks.compact, keys), batch_size=BLOCK))
 
 
 class Compiled:
     """A learner's functions, compiled once for each shape and shared by all who hold this."""
 
     def __init__(self, learner: Learner):
-        def adapt(particles: PyTree, support: Data, key: Key[Array, ""], steps: int | None) -> PyTree:
-            return learner.adapt(particles, support, steps=steps, key=key)
+        def adapt(
+            particles: PyTree,
+            support: Data,
+            key: Key[Array, ""],
+            query_x: Array | None,
+            steps: int | None,
+        ) -> PyTree:
+            return learner.adapt(particles, support, steps=steps, query_x=query_x, key=key)
 
         self.adapt: Callable[..., PyTree] = jax.jit(adapt, static_argnames="steps")
+
+        def prediction_shapes(particles: PyTree, support: Data) -> Any:
+            adapted = learner.adapt(particles, support, query_x=support.x)
+            return learner.predict(adapted, support.x)
+
+        # Traced once for a shape, and never run.
+        self.prediction_shapes: Callable[..., Any] = jax.jit(prediction_shapes).eval_shape
         self.predict: Callable[..., Any] = jax.jit(learner.predict)
         self.score: Callable[..., dict[str, Float[Array, ""]]] = jax.jit(
             partial(score_tasks, learner), static_argnames="steps"
@@ -93,14 +109,23 @@ class Trained:
     compiled: Compiled
 
     def adapt(
-        self, x: Any, y: Any, steps: int | None = None, *, key: Key[Array, ""] | None = None
+        self,
+        x: Any,
+        y: Any,
+        steps: int | None = None,
+        *,
+        query_x: Any = None,
+        key: Key[Array, ""] | None = None,
     ) -> AdaptedPosterior:
         """The posterior of a new task, from a few rows of it.
 
         Arguments:
             x: inputs, `(rows, features...)`; arrays or lists.
-            y: targets, `(rows, outputs)`, or `(rows,)` if there is one output.
+            y: targets, `(rows, outputs)`, or `(rows,)` if there is one output; for classification
+                labels 0, 1, …, `(rows,)`.
             steps: inner updates; None is the trained number. More steps fit more closely.
+            query_x: the inputs that will be asked about, for models that normalise support and query
+                together; others do not need them.
             key: for inner updates that draw noise; None always draws the same.
 
         Returns:
@@ -114,12 +139,20 @@ class Trained:
                 f"x has {support.x.shape[0]} rows and y has {support.y.shape[0]}: give one target "
                 "for each input."
             )
+        self.learner.posterior.likelihood.check_targets(
+            support.y, lambda: self.compiled.prediction_shapes(self.particles, support)
+        )
+        if query_x is not None:
+            query_x = _rows("query_x", query_x, self.example.x)
         key = jax.random.key(0) if key is None else key
-        adapted = self.compiled.adapt(self.particles, support, key, steps=steps)
+        adapted = self.compiled.adapt(self.particles, support, key, query_x, steps=steps)
         return AdaptedPosterior(adapted, self.example, self.compiled)
 
-    def evaluate(self, tasks: Task, steps: int | None = None) -> dict[str, float]:
-        """The mean of every metric over stacked tasks, such as `source.held_out("test")`."""
+    def evaluate(self, tasks: Task | TaskSet, steps: int | None = None) -> dict[str, float]:
+        """Every metric over tasks, such as `source.held_out("test")`; the main one with an interval.
+
+        "mse_interval" or "accuracy_interval" is half of the 95 % interval of the mean over tasks.
+        """
         scores = self.compiled.score(self.particles, tasks, steps=steps)
         return {name: float(value) for name, value in scores.items()}
 
@@ -197,11 +230,14 @@ def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:
     """`values` as an array of rows like those of `like`, or a sentence on what is wrong."""
     shape = tuple(like.shape[1:])
     try:
+        given = np.asarray(values)
         # On the host, where looking for NaN costs no compilation. Too large becomes infinite.
-        with np.errstate(over="ignore"):
-            array = np.asarray(values, like.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = given.astype(like.dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers: {error}.") from error
+    if np.issubdtype(like.dtype, np.integer) and not np.array_equal(given, array):
+        raise ValueError(f"{name} must be whole numbers: the labels of the classes, 0 for the first.")
     if name == "y" and shape == (1,) and array.ndim == 1:
         array = array[:, None]
     if array.ndim != 1 + len(shape):

@@ -116,7 +116,7 @@ def _line(entry: Entry) -> str:
     return json.dumps(entry, allow_nan=False) + "\n"
 
 
-# Called with the step reached, and with `loss=` and `score=` after a validation.
+# Called with the step reached, and with `loss=` and `score=` (name and value) after a validation.
 Progress = Callable[..., None]
 
 
@@ -142,13 +142,13 @@ class _Bar:
         self._bar = Progress(
             TextColumn("{task.completed:.0f}/{task.total:.0f}"),
             BarColumn(),
-            TextColumn("{task.fields[rate]:.0f} updates/s"),
+            TextColumn("{task.fields[rate]:.3g} updates/s"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
             console=Console(stderr=True),
         )
         self._start, self._began = start, time.monotonic()
-        self._note: dict[str, float | None] = {"loss": None, "validation mse": None}
+        self._note: dict[str, float | None] = {"loss": None}
         self._task = self._bar.add_task("", total=steps, completed=start, rate=0.0, note="")
 
     def __enter__(self) -> "_Bar":
@@ -163,7 +163,9 @@ class _Bar:
     ) -> None:
         self._bar.stop()
 
-    def __call__(self, step: int, *, loss: float | None = None, score: float | None = None) -> None:
+    def __call__(
+        self, step: int, *, loss: float | None = None, score: tuple[str, float] | None = None
+    ) -> None:
         rate = (step - self._start) / max(time.monotonic() - self._began, 1e-9)
         _remember(self._note, loss, score)
         self._bar.update(self._task, completed=step, rate=rate, note=_told(self._note))
@@ -176,24 +178,29 @@ class _Lines:
         self._steps, self._start = steps, start
         self._tenth = 10 * start // steps
         self._began = time.monotonic()
-        self._note: dict[str, float | None] = {"loss": None, "validation mse": None}
+        self._note: dict[str, float | None] = {"loss": None}
 
-    def __call__(self, step: int, *, loss: float | None = None, score: float | None = None) -> None:
+    def __call__(
+        self, step: int, *, loss: float | None = None, score: tuple[str, float] | None = None
+    ) -> None:
         _remember(self._note, loss, score)
         # A new tenth waits for the validation that is due, to tell its score.
         if 10 * step // self._steps > self._tenth and (score is not None or step == self._steps):
             self._tenth = 10 * step // self._steps
             rate = (step - self._start) / max(time.monotonic() - self._began, 1e-9)
             left = (self._steps - step) / max(rate, 1e-9)
-            told = f"step {step}/{self._steps}, {rate:.0f} updates/s, {left:.0f} s left"
+            told = f"step {step}/{self._steps}, {rate:.3g} updates/s, {left:.0f} s left"
             print(f"{told}, {_told(self._note)}", file=sys.stderr, flush=True)
 
 
-def _remember(note: dict[str, float | None], loss: float | None, score: float | None) -> None:
+def _remember(
+    note: dict[str, float | None], loss: float | None, score: tuple[str, float] | None
+) -> None:
     if loss is not None:
         note["loss"] = loss
     if score is not None:
-        note["validation mse"] = score
+        name, value = score
+        note[f"validation {name}"] = value
 
 
 def _told(note: dict[str, float | None]) -> str:

@@ -49,7 +49,7 @@ def test_a_result_says_how_it_came_about(finished):
     record = json.loads((finished / "parts" / "K3-T20-bmaml-M2-seed1.json").read_text())
     assert record["seed"] == 1
     assert [point["step"] for point in record["curve"]] == [2, 4]
-    assert set(record["test"]) == {"mse", "particle_mse", "nll", "coverage", "crps"}
+    assert {"mse", "particle_mse", "nll", "coverage", "crps"} <= set(record["test"])
     assert record["commit"]
 
 

@@ -23,7 +23,8 @@ def learner_of(name, inner, **options):
 def test_loss_is_a_finite_scalar_with_finite_gradients(name, inner):
     learner = learner_of(name, inner, steps=2)
     initial = initial_particles(learner)
-    loss, gradient = jax.value_and_grad(learner.meta_loss)(initial, tasks(), key=jax.random.key(0))
+    compiled = jax.jit(jax.value_and_grad(learner.meta_loss))
+    loss, gradient = compiled(initial, tasks(), key=jax.random.key(0))
     assert loss.shape == ()
     assert np.isfinite(loss)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
@@ -36,16 +37,13 @@ def test_loss_is_the_sum_over_tasks(name, inner):
     learner = learner_of(name, inner)
     initial = initial_particles(learner)
     batch = tasks(3)
-    alone = [
-        learner.meta.loss(
-            learner.posterior,
-            learner.inner,
-            initial,
-            jax.tree.map(lambda leaf, i=i: leaf[i], batch),
-        )
-        for i in range(3)
-    ]
-    np.testing.assert_allclose(learner.meta_loss(initial, batch), sum(alone), rtol=1e-4)
+
+    @jax.jit
+    def alone(initial, task):
+        return learner.meta.loss(learner.posterior, learner.inner, initial, task)
+
+    losses = [alone(initial, jax.tree.map(lambda leaf, i=i: leaf[i], batch)) for i in range(3)]
+    np.testing.assert_allclose(jax.jit(learner.meta_loss)(initial, batch), sum(losses), rtol=1e-4)
 
 
 # The objectives that differentiate through adaptation; `chaser` and `reptile` hold a target constant
@@ -62,6 +60,7 @@ def test_meta_gradients_match_finite_differences(name, inner):
         direction = as_float64(initial_particles(learner, seed=7))
         key = jax.random.key(0)
 
+        @jax.jit
         def along(distance):
             moved = jax.tree.map(lambda a, b: a + distance * b, initial, direction)
             return learner.meta_loss(moved, batch, key=key)

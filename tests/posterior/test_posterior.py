@@ -57,14 +57,23 @@ def test_every_likelihood_refuses_targets_of_another_shape(name):
         likelihood.log_prob(likelihood.init(), jnp.zeros((4, 1)), jnp.zeros((4,)))
 
 
+# Outputs that fit the targets, by the kind of targets that a likelihood takes.
+TRUTHS = {
+    "mse": (jnp.ones((4, 1)), jnp.ones((4, 1))),
+    "accuracy": (5.0 * jnp.eye(4), jnp.arange(4)),
+}
+
+
 @pytest.mark.parametrize("name", list(LIKELIHOODS))
 def test_every_likelihood_is_best_at_the_truth_and_predicts_a_mixture(name):
     likelihood = LIKELIHOODS[name]()
-    variables, y = likelihood.init(), jnp.ones((4, 1))
-    at_truth = likelihood.log_prob(variables, y, y)
-    assert float(at_truth) > float(likelihood.log_prob(variables, y + 1.0, y))
+    variables = likelihood.init()
+    outputs, y = TRUTHS[likelihood.selection[0]]
+    at_truth = likelihood.log_prob(variables, outputs, y)
+    assert float(at_truth) > float(likelihood.log_prob(variables, -outputs, y))
     stacked = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), variables)
-    assert likelihood.prediction(stacked, jnp.stack([y, y])).mean.shape == y.shape
+    prediction = likelihood.prediction(stacked, jnp.stack([outputs, outputs]))
+    assert prediction.log_prob(y).shape == y.shape
 
 
 @pytest.mark.parametrize("name", list(PRIORS))

@@ -26,6 +26,7 @@ class Evaluate:
         from bmaml.errors import BmamlError
         from bmaml.recipe import Recipe
         from bmaml.run_folder import read_description
+        from bmaml.tasks.task_set import as_task_set
         from bmaml.trained import Trained
 
         if self.steps is not None and self.steps < 0:
@@ -34,7 +35,7 @@ class Evaluate:
         trained = Trained.load(self.folder, recipe.learner(), which=self.checkpoint)
         tasks = recipe.task_source().held_out("test")
         scores = trained.evaluate(tasks, steps=self.steps)
-        count = int(tasks.support.x.shape[0])
+        count = len(as_task_set(tasks))
         if self.json:
             print(json.dumps({**scores, "tasks": count, "method": recipe.method}))
             return

@@ -1,6 +1,7 @@
 """The contract of a meta-objective: how good the initial particles were for one task."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from jaxtyping import Array, Float, Key, PyTree
 
@@ -10,7 +11,13 @@ from bmaml.tasks.task import Task
 
 
 class MetaObjective(ABC):
-    """A loss of the initial particles on one task; the meta-update descends its sum over tasks."""
+    """A loss of the initial particles on one task; the meta-update descends its sum over tasks.
+
+    `trains_shared` says whether its gradient reaches what the particles share and adaptation does not
+    move.
+    """
+
+    trains_shared: ClassVar[bool] = True
 
     @abstractmethod
     def loss(

@@ -1,6 +1,7 @@
 """Reptile: pull the initial particles towards the adapted ones."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,10 @@ class Reptile(MetaObjective):
     r"""$\lVert\Theta_0 - \mathrm{stopgrad}(\Theta^n_\tau)\rVert^2$, first order (Nichol et al. 2018).
 
     Adaptation runs on all the rows of a task: with nothing held out for a validation loss, holding
-    rows back would only make the baseline weaker.
+    rows back would only make the baseline weaker. It trains only what adaptation moves.
     """
+
+    trains_shared: ClassVar[bool] = False
 
     def loss(
         self,

@@ -3,5 +3,6 @@
 from bmaml.models.convert import as_model
 from bmaml.models.mlp import mlp
 from bmaml.models.model import Model
+from bmaml.models.shared import SharedModel, features_and_heads, share
 
-__all__ = ["Model", "as_model", "mlp"]
+__all__ = ["Model", "SharedModel", "as_model", "features_and_heads", "mlp", "share"]

@@ -1,5 +1,7 @@
 """log p(θ | D): one likelihood or prior per file."""
 
+from bmaml.posterior.categorical import Categorical
+from bmaml.posterior.cross_entropy import CrossEntropy
 from bmaml.posterior.flat_prior import FlatPrior
 from bmaml.posterior.gamma import Gamma
 from bmaml.posterior.gaussian_likelihood import GaussianLikelihood
@@ -12,6 +14,8 @@ from bmaml.posterior.squared_error import SquaredError
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     "gaussian": GaussianLikelihood,
+    "categorical": Categorical,
+    "cross_entropy": CrossEntropy,
     "squared_error": SquaredError,
 }
 PRIORS: dict[str, type[Prior]] = {
@@ -22,6 +26,8 @@ PRIORS: dict[str, type[Prior]] = {
 __all__ = [
     "LIKELIHOODS",
     "PRIORS",
+    "Categorical",
+    "CrossEntropy",
     "FlatPrior",
     "Gamma",
     "GaussianLikelihood",

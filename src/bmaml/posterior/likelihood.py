@@ -1,7 +1,8 @@
 """The contract of a likelihood: what the network's outputs say about the targets."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from jaxtyping import Array, Float, PyTree
 
@@ -11,6 +12,8 @@ class Likelihood(ABC):
 
     # Factor on the inner step of the likelihood's own variables.
     step_scale: float = 1.0
+    # The metric that validations are compared by, and whether more of it is better.
+    selection: ClassVar[tuple[str, bool]] = ("mse", False)
 
     @abstractmethod
     def init(self) -> PyTree:
@@ -31,6 +34,12 @@ class Likelihood(ABC):
     def validation_loss(self, variables: PyTree, outputs: Array, y: Array) -> Float[Array, ""]:
         """The loss of the `validation` meta-objective; by default −log p(y | outputs)."""
         return -self.log_prob(variables, outputs, y)
+
+    def check_targets(self, y: Array, prediction: Callable[[], Any]) -> None:  # noqa: B027 (optional)
+        """Refuse targets that mean nothing, before adapting to them.
+
+        `prediction()` has the shapes of a prediction at as many rows.
+        """
 
     def step_unit(self, variables: PyTree) -> Float[Array, ""] | float:
         """Factor on all inner steps of a particle."""

@@ -1,6 +1,6 @@
 """log p(θ | D): a model, a likelihood and a prior."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml.inner.update import Target
 from bmaml.models.model import Model
+from bmaml.models.shared import SharedModel
 from bmaml.posterior.likelihood import Likelihood
 from bmaml.posterior.particle import Particle
 from bmaml.posterior.prior import Prior
@@ -16,25 +17,37 @@ from bmaml.tasks.task import Data
 
 @dataclass(frozen=True)
 class Posterior:
-    """The target of fast adaptation, written for one particle."""
+    """The target of fast adaptation, written for one particle.
 
-    model: Model
+    With a `SharedModel` it is over each particle's own weights; `bind` fixes the shared ones.
+    """
+
+    model: Model | SharedModel
     likelihood: Likelihood
     prior: Prior
 
     def init(self, key: Key[Array, ""], example: Array) -> Particle:
         """One fresh particle."""
-        weights = self.model.init(key, example)
+        draw = self.model.init_own if isinstance(self.model, SharedModel) else self.model.init
+        weights = draw(key, example)
         return Particle(weights, self.likelihood.init(), self.prior.init())
+
+    def bind(self, shared: PyTree) -> "Posterior":
+        """The posterior of what particles own, given what they share; its inputs are encoded rows."""
+        model = self.model
+        assert isinstance(model, SharedModel)
+        return replace(
+            self, model=Model(model.init_own, lambda own, encoded: model.apply(shared, own, encoded))
+        )
 
     def log_likelihood(self, particle: Particle, data: Data) -> Float[Array, ""]:
         """log p(D | θ), a sum over the rows of D."""
-        outputs = self.model.apply(particle.weights, data.x)
+        outputs = self._apply(particle.weights, data.x)
         return self.likelihood.log_prob(particle.likelihood, outputs, data.y)
 
     def validation_loss(self, particle: Particle, data: Data) -> Float[Array, ""]:
         """The loss of one particle on held-out rows of its task."""
-        outputs = self.model.apply(particle.weights, data.x)
+        outputs = self._apply(particle.weights, data.x)
         return self.likelihood.validation_loss(particle.likelihood, outputs, data.y)
 
     def log_density(self, particle: Particle, data: Data) -> Float[Array, ""]:
@@ -54,6 +67,33 @@ class Posterior:
         """This posterior given `data`, as an inner update wants it."""
         return Target(lambda particle: self.log_density(particle, data), self.step_scales)
 
+    def leader_target(self, support: Data, query: Data) -> Target:
+        """This posterior given both, in which the likelihood's variables heed the query alone.
+
+        A noise level that looks at the rows that adaptation has fitted takes them for typical and
+        comes out too small; the rows it has not seen tell how wrong a prediction is. The hyperprior,
+        which would count as four more rows in every task, is left out for the same reason. The
+        weights' part is that of the joined data, exactly.
+        """
+        both, rows = support.join(query), support.x.shape[0]
+
+        def log_density(particle: Particle) -> Float[Array, ""]:
+            fixed = jax.lax.stop_gradient(particle.likelihood)
+            outputs = self._apply(particle.weights, both.x)
+            return (
+                self.likelihood.log_prob(fixed, outputs[:rows], support.y)
+                + self.likelihood.log_prob(particle.likelihood, outputs[rows:], query.y)
+                + self.likelihood.log_hyperprior(fixed)
+                + self.prior.log_prob(particle.prior, particle.weights)
+            )
+
+        return Target(log_density, self.step_scales)
+
     def outputs(self, particles: PyTree, x: Array) -> Float[Array, "M ..."]:
         """The network's outputs for every particle of a set."""
-        return jax.vmap(self.model.apply, in_axes=(0, None))(particles.weights, x)
+        return jax.vmap(self._apply, in_axes=(0, None))(particles.weights, x)
+
+    def _apply(self, weights: PyTree, x: Array) -> Array:
+        if isinstance(self.model, SharedModel):
+            raise TypeError("A posterior over a shared model must be bound to its shared weights.")
+        return self.model.apply(weights, x)

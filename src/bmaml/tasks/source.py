@@ -7,6 +7,7 @@ import jax
 from jaxtyping import Array, Key
 
 from bmaml.tasks.task import Task
+from bmaml.tasks.task_set import TaskSet
 
 Split = Literal["validation", "test"]
 
@@ -23,8 +24,8 @@ class TaskSource(ABC):
         """`count` tasks for one meta-update, stacked along a leading axis."""
 
     @abstractmethod
-    def held_out(self, split: Split) -> Task:
-        """Stacked tasks that no training set contains; the same for every training seed."""
+    def held_out(self, split: Split) -> Task | TaskSet:
+        """Tasks that no training set contains, the same for every training seed; stacked or compact."""
 
 
 def choose(tasks: Task, key: Key[Array, ""], count: int) -> Task:

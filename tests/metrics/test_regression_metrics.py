@@ -1,4 +1,4 @@
-"""Metrics: against their definitions, and the identities between them."""
+"""Metrics of regression: against their definitions, and the identities between them."""
 
 import jax
 import jax.numpy as jnp

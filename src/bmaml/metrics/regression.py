@@ -1,4 +1,4 @@
-"""How good a prediction is, each a mean over rows: error, likelihood, coverage, CRPS."""
+"""How good a regression is, each a mean over rows: error, coverage, CRPS."""
 
 import math
 
@@ -7,6 +7,7 @@ from jax.scipy.special import erf
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from bmaml.metrics.likelihood import negative_log_likelihood
 from bmaml.predictive import RegressionPrediction, Targets
 
 
@@ -44,25 +45,6 @@ def particle_mse(prediction: RegressionPrediction, y: Targets) -> Float[Array, "
     Array(1., dtype=float32)
     """
     return jnp.mean(jnp.square(prediction.residuals(y)))
-
-
-def negative_log_likelihood(prediction: RegressionPrediction, y: Targets) -> Float[Array, ""]:
-    r"""How surprising the targets are under the mixture, in nats.
-
-    .. math:: -\log \frac1M \sum_m N(y; f_m(x), 1/\gamma_m)
-
-    Arguments:
-        prediction: of one task.
-        y: targets of the rows' shape.
-
-    Returns:
-        The mean over rows.
-
-    >>> prediction = RegressionPrediction(jnp.zeros((2, 1)), jnp.ones(2))
-    >>> print(f"{negative_log_likelihood(prediction, 0.0):.4f}")
-    0.9189
-    """
-    return -jnp.mean(prediction.log_prob(y))
 
 
 def coverage(prediction: RegressionPrediction, y: Targets, level: ArrayLike = 0.9) -> Float[Array, ""]:
@@ -114,8 +96,8 @@ def crps(prediction: RegressionPrediction, y: Targets) -> Float[Array, ""]:
     return jnp.mean(to_target) - 0.5 * jnp.mean(to_each_other)
 
 
-def score(prediction: RegressionPrediction, y: Targets) -> dict[str, Float[Array, ""]]:
-    """Every metric of this file by its short name.
+def score_regression(prediction: RegressionPrediction, y: Targets) -> dict[str, Float[Array, ""]]:
+    """Every metric of a regression by its short name.
 
     Arguments:
         prediction: of one task.
@@ -124,7 +106,7 @@ def score(prediction: RegressionPrediction, y: Targets) -> dict[str, Float[Array
     Returns:
         "mse", "particle_mse", "nll", "coverage" (of the 90% interval) and "crps".
 
-    >>> sorted(score(RegressionPrediction(jnp.zeros((2, 1)), jnp.ones(2)), 0.0))
+    >>> sorted(score_regression(RegressionPrediction(jnp.zeros((2, 1)), jnp.ones(2)), 0.0))
     ['coverage', 'crps', 'mse', 'nll', 'particle_mse']
     """
     return {

@@ -1,4 +1,4 @@
-"""The mixture prediction: against scipy for one particle, against its own definition for many."""
+"""The mixture of Gaussians: against scipy for one particle, its own definition for many."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What a set of particles predicts: p(y | x, D) ≈ 1/M Σ_m p(y | x, θᵐ)."""
+"""What particles predict of numbers: p(y | x, D) ≈ 1/M Σ_m N(y; f_m(x), 1/γ_m)."""
 
 import math
 from typing import NamedTuple
@@ -9,6 +9,8 @@ import numpy as np
 from jax.scipy.special import logsumexp, ndtr, ndtri
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Key, Real
+
+from bmaml.predictive.square_root import square_root
 
 # Exactly one target for each entry of a prediction, or one number for all of them.
 Targets = Real[Array | np.ndarray, "*rows"] | int | float
@@ -58,18 +60,18 @@ class RegressionPrediction(NamedTuple):
     @property
     def std(self) -> Float[Array, "*rows"]:
         """The standard deviation of y: disagreement and noise."""
-        return _square_root(self.variance)
+        return square_root(self.variance)
 
     @property
     def epistemic_std(self) -> Float[Array, "*rows"]:
         """How much the particles disagree: the population std of f_m(x), zero for one particle."""
-        return _square_root(jnp.var(self._aligned()[0], axis=0))
+        return square_root(jnp.var(self._aligned()[0], axis=0))
 
     @property
     def noise_std(self) -> Float[Array, "*rows"]:
         """The noise that no data would remove: √(1/M Σ_m 1/γ_m)."""
         means, noise = self._aligned()
-        return jnp.broadcast_to(_square_root(jnp.mean(noise, axis=0)), means.shape[1:])
+        return jnp.broadcast_to(square_root(jnp.mean(noise, axis=0)), means.shape[1:])
 
     @property
     def scales(self) -> Float[Array, "..."]:
@@ -99,7 +101,7 @@ class RegressionPrediction(NamedTuple):
         means, noise = self._aligned()
         particle_key, noise_key = jax.random.split(key)
         particle = jax.random.randint(particle_key, (count,), 0, means.shape[0])
-        std = jnp.broadcast_to(_square_root(noise), means.shape)
+        std = jnp.broadcast_to(square_root(noise), means.shape)
         white = jax.random.normal(noise_key, (count, *means.shape[1:]), means.dtype)
         return means[particle] + std[particle] * white
 
@@ -268,12 +270,6 @@ def _lower_quantile(prediction: RegressionPrediction, tail: Float[Array, ""]) ->
     excess = prediction.cdf(root) - tail
     density = jnp.maximum(jnp.exp(fixed.log_prob(root)), jnp.finfo(root.dtype).tiny)
     return root - (excess - jax.lax.stop_gradient(excess)) / density
-
-
-def _square_root(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """√x, with derivative zero at zero, where particles that agree would give an infinite one."""
-    zero = x == 0
-    return jnp.where(zero, 0.0, jnp.sqrt(jnp.where(zero, 1.0, x)))
 
 
 def _check_probability(name: str, value: ArrayLike) -> None:

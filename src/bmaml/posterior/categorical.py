@@ -1,0 +1,61 @@
+"""Classification: the log probability of the labels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from bmaml.posterior.likelihood import Likelihood
+from bmaml.predictive import ClassificationPrediction
+from bmaml.predictive.labels import check_integers, check_labels, pick
+
+
+@dataclass(frozen=True)
+class Categorical(Likelihood):
+    r"""$\sum_i \log\mathrm{softmax}(f(x_i))_{y_i}$, a sum over rows as a posterior wants it.
+
+    Nothing is learned beside the weights. Outputs are logits `(rows, classes)`, targets are integer
+    labels `(rows,)`. A label that is no class makes the result NaN; see `predictive.check_labels`.
+    """
+
+    selection = ("accuracy", True)
+
+    def init(self) -> tuple:
+        """Nothing to learn."""
+        return ()
+
+    def log_prob(self, variables: tuple, outputs: Array, y: Array) -> Float[Array, ""]:
+        """The sum of the labels' log probabilities."""
+        return jnp.sum(label_log_probs(outputs, y))
+
+    def check_targets(self, y: Array, prediction: Callable[[], ClassificationPrediction]) -> None:
+        """Labels must be classes."""
+        check_labels(y, prediction().logits.shape[-1])
+
+    def prediction(
+        self, variables: tuple, outputs: Float[Array, "M rows classes"]
+    ) -> ClassificationPrediction:
+        """The mean of the particles' class probabilities."""
+        return ClassificationPrediction(outputs)
+
+
+def label_log_probs(outputs: Array, y: Array) -> Float[Array, " rows"]:
+    r"""$\log\mathrm{softmax}(f(x_i))_{y_i}$ at each row.
+
+    Arguments:
+        outputs: logits `(rows, classes)`.
+        y: integer labels `(rows,)`.
+
+    >>> label_log_probs(jnp.array([[0.0, -jnp.inf], [1e4, 0.0]]), jnp.array([0, 1]))
+    Array([     0., -10000.], dtype=float32)
+    """
+    if outputs.ndim != 2 or outputs.shape[1] < 2 or y.shape != outputs.shape[:1]:
+        raise ValueError(
+            f"The model's outputs have shape {outputs.shape} and the targets {y.shape}: give the model "
+            "one output for each of two or more classes, (rows, classes), and reshape the targets to "
+            "one label a row, (rows,)."
+        )
+    check_integers(y)
+    return pick(jax.nn.log_softmax(outputs, axis=-1), y)
