@@ -128,9 +128,9 @@ def test_a_row_passes_the_features_once(particles, steps):
     learner = learner_with(model, Chaser(steps, 0.01), particles, steps=steps)
     initial = start(learner)
     counter.clear()
-    # Traced twice: for the shape of the statistics, which computes nothing, and for the work.
+    # Traced twice: for the shape of one task's statistics, which computes nothing, and for the work.
     jax.make_jaxpr(jax.grad(learner.meta_loss))(initial, tasks(2, shots=5))
-    assert counter == [10, 10]
+    assert counter == [10, 20]
 
 
 def test_a_query_row_is_predicted_alone():

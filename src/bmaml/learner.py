@@ -62,12 +62,12 @@ class Learner:
         self, initial: PyTree, tasks: Task, *, key: Key[Array, ""] | None = None
     ) -> Float[Array, ""]:
         """The meta-objective summed over stacked tasks."""
+        posterior, own, tasks = self.encode(initial, tasks)
 
         def loss(task: Task, task_key: Key[Array, ""] | None) -> Float[Array, ""]:
-            posterior, own, task = self._encoded(initial, task)
             return self.meta.loss(posterior, self.inner, own, task, key=task_key)
 
-        keys = None if key is None else jax.random.split(key, tasks.support.x.shape[0])
+        keys = None if key is None else jax.random.split(key, tasks.support.y.shape[0])
         return jnp.sum(jax.vmap(loss, in_axes=(0, None if keys is None else 0))(tasks, keys))
 
     def adapt(
@@ -99,7 +99,7 @@ class Learner:
             encoded = encoded[:rows]
         else:
             encoded, statistics = model.encode(initial.shared, support.x, None)
-        target = self.posterior.bind(initial.shared).target(Data(encoded, support.y))
+        target = self.posterior.bind(initial.shared).target(support._replace(x=encoded))
         own = self.inner.run(target, initial.own, steps=steps, key=key)
         return sets.Shared(initial.shared, own, statistics)
 
@@ -112,21 +112,33 @@ class Learner:
         outputs = posterior.outputs(particles, x)
         return posterior.likelihood.prediction(particles.likelihood, outputs)
 
-    def _encoded(self, initial: PyTree, task: Task) -> tuple[Posterior, PyTree, Task]:
-        """What a meta-objective works on: shared weights fixed, and every row encoded once."""
+    def encode(self, initial: PyTree, tasks: Task) -> tuple[Posterior, PyTree, Task]:
+        """What a meta-objective works on: shared weights fixed, and every row of every task encoded.
+
+        For a model that shares nothing these are the posterior, the particles and the tasks as given.
+        """
         model = self.posterior.model
         if not isinstance(model, SharedModel):
-            return self.posterior, initial, task
-        support, query = task
-        rows = support.x.shape[0]
-        together = support.join(query).x
-        # The shapes tell whether rows are normalised by others; if not, one pass does for all.
-        like = jax.eval_shape(model.encode, initial.shared, together, None)[1]
-        if model.transductive or not jax.tree.leaves(like):
-            encoded, _ = model.encode(initial.shared, together, None)
-            of_support, of_query = encoded[:rows], encoded[rows:]
+            return self.posterior, initial, tasks
+        support, query = tasks
+        rows = support.y.shape[1]
+        together = jnp.concatenate([support.x, query.x], axis=1)
+        statistics = jax.eval_shape(model.encode, initial.shared, together[0], None)[1]
+        if not jax.tree.leaves(statistics):
+            # Rows do not depend on each other: one pass for all tasks is faster than one for each.
+            flat = together.reshape(-1, *together.shape[2:])
+            encoded, _ = model.encode(initial.shared, flat, None)
+            encoded = encoded.reshape(*together.shape[:2], *encoded.shape[1:])
+            of_support, of_query = encoded[:, :rows], encoded[:, rows:]
+        elif model.transductive:
+            encoded, _ = jax.vmap(lambda x: model.encode(initial.shared, x, None))(together)
+            of_support, of_query = encoded[:, :rows], encoded[:, rows:]
         else:
-            of_support, statistics = model.encode(initial.shared, support.x, None)
-            of_query, _ = model.encode(initial.shared, query.x, statistics)
-        encoded_task = Task(Data(of_support, support.y), Data(of_query, query.y))
-        return self.posterior.bind(initial.shared), initial.own, encoded_task
+
+            def apart(support_x: Array, query_x: Array) -> tuple[Any, Any]:
+                of_support, statistics = model.encode(initial.shared, support_x, None)
+                return of_support, model.encode(initial.shared, query_x, statistics)[0]
+
+            of_support, of_query = jax.vmap(apart)(support.x, query.x)
+        encoded_tasks = Task(support._replace(x=of_support), query._replace(x=of_query))
+        return self.posterior.bind(initial.shared), initial.own, encoded_tasks

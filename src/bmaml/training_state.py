@@ -51,7 +51,7 @@ class Example(NamedTuple):
     @classmethod
     def of(cls, support: Data) -> "Example":
         """The shapes of one task's support."""
-        return cls(*(jax.ShapeDtypeStruct(part.shape, part.dtype) for part in support))
+        return cls(*(jax.ShapeDtypeStruct(part.shape, part.dtype) for part in (support.x, support.y)))
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> "Example":

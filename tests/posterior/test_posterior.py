@@ -76,6 +76,20 @@ def test_every_likelihood_is_best_at_the_truth_and_predicts_a_mixture(name):
     assert prediction.log_prob(y).shape == y.shape
 
 
+@pytest.mark.parametrize("name", list(LIKELIHOODS))
+def test_rows_that_are_masked_count_for_nothing(name):
+    likelihood = LIKELIHOODS[name]()
+    variables = likelihood.init()
+    outputs, y = TRUTHS[likelihood.selection[0]]
+    mask = jnp.array([True, False, True, False])
+    for loss in (likelihood.log_prob, likelihood.validation_loss):
+        value, slope = jax.value_and_grad(loss, argnums=1)(variables, outputs, y, mask)
+        expected = loss(variables, outputs[::2], y[::2])
+        np.testing.assert_allclose(value, expected, rtol=1e-6)
+        assert np.all(slope[1::2] == 0)
+        assert float(loss(variables, outputs, y, jnp.zeros(4, bool))) == 0
+
+
 @pytest.mark.parametrize("name", list(PRIORS))
 def test_every_prior_gives_a_finite_density_and_gradient(name):
     prior = PRIORS[name]()

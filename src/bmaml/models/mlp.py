@@ -28,7 +28,7 @@ class Layer(NamedTuple):
 
 
 def mlp(
-    inputs: int,
+    inputs: int | None,
     outputs: int,
     hidden: Sequence[int] = (40, 40, 40),
     activation: Callable[[Any], Any] = jax.nn.relu,
@@ -42,7 +42,7 @@ def mlp(
     would halve the number of leaves, but odd sizes such as 41×40 multiply slower than 40×40.)
 
     Args:
-        inputs: numbers per example.
+        inputs: numbers per example; None reads them off the example given to `init`.
         outputs: numbers predicted per example.
         hidden: the width of each hidden layer; `()` makes a linear model. The default, three layers
             of 40, is the paper's for sinusoids.
@@ -52,7 +52,7 @@ def mlp(
             are drawn from N(0, 0.01²).
 
     Returns:
-        A `Model`; its `init` needs no example.
+        A `Model`; its `init` needs no example if `inputs` is given.
 
     >>> import jax
     >>> network = mlp(inputs=2, outputs=1, hidden=(40, 40))
@@ -64,13 +64,15 @@ def mlp(
 
     Reference: Kim et al. 2018, Section 5.1; Glorot and Bengio 2010 for the initialisation.
     """
-    sizes = (inputs, *hidden, outputs)
-    if min(sizes) < 1:
-        raise ValueError(f"mlp needs layers of at least one unit, but got the sizes {sizes}.")
+    later_sizes = (*hidden, outputs)
+    if min(later_sizes) < 1 or (inputs is not None and inputs < 1):
+        raise ValueError(
+            f"mlp needs layers of at least one unit, but got the sizes {(inputs, *later_sizes)}."
+        )
     draw = _initialiser(initialisation)
 
     def init(key: Key[Array, ""], example: Any = None) -> tuple[Layer, ...]:
-        del example  # The sizes are known.
+        sizes = (example.shape[1] if inputs is None else inputs, *later_sizes)
         keys = jax.random.split(key, len(sizes) - 1)
         return tuple(
             _draw_layer(draw, layer_key, fan_in, fan_out)
@@ -80,9 +82,10 @@ def mlp(
     def apply(
         weights: tuple[Layer, ...], x: Shaped[Array | np.ndarray, "..."]
     ) -> Float[Array, "rows outputs"]:
-        if x.ndim != 2 or x.shape[1] != inputs:
+        expected = weights[0].weight.shape[0]
+        if x.ndim != 2 or x.shape[1] != expected:
             raise ValueError(
-                f"mlp expects inputs of shape (rows, {inputs}), but got {x.shape}: reshape them to "
+                f"mlp expects inputs of shape (rows, {expected}), but got {x.shape}: reshape them to "
                 "one row per example, or build the network with another `inputs`."
             )
         hidden_state = jnp.asarray(x)  # NumPy's float64 becomes the precision JAX runs at.

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from bmaml.posterior.likelihood import Likelihood
@@ -26,9 +25,9 @@ class Categorical(Likelihood):
         """Nothing to learn."""
         return ()
 
-    def log_prob(self, variables: tuple, outputs: Array, y: Array) -> Float[Array, ""]:
-        """The sum of the labels' log probabilities."""
-        return jnp.sum(label_log_probs(outputs, y))
+    def row_log_probs(self, variables: tuple, outputs: Array, y: Array) -> Float[Array, " rows"]:
+        """The log probability of each label."""
+        return label_log_probs(outputs, y)
 
     def check_targets(self, y: Array, prediction: Callable[[], ClassificationPrediction]) -> None:
         """Labels must be classes."""
@@ -48,6 +47,7 @@ def label_log_probs(outputs: Array, y: Array) -> Float[Array, " rows"]:
         outputs: logits `(rows, classes)`.
         y: integer labels `(rows,)`.
 
+    >>> import jax.numpy as jnp
     >>> label_log_probs(jnp.array([[0.0, -jnp.inf], [1e4, 0.0]]), jnp.array([0, 1]))
     Array([     0., -10000.], dtype=float32)
     """

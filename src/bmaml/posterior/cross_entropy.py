@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from bmaml.posterior.categorical import label_log_probs
@@ -19,15 +18,16 @@ class CrossEntropy(Likelihood):
     `Categorical` over the number of rows, so that a step size means the same for any number of them.
     """
 
+    averages = True
     selection = ("accuracy", True)
 
     def init(self) -> tuple:
         """Nothing to learn."""
         return ()
 
-    def log_prob(self, variables: tuple, outputs: Array, y: Array) -> Float[Array, ""]:
-        """The negative mean cross-entropy."""
-        return jnp.mean(label_log_probs(outputs, y))
+    def row_log_probs(self, variables: tuple, outputs: Array, y: Array) -> Float[Array, " rows"]:
+        """The log probability of each label."""
+        return label_log_probs(outputs, y)
 
     def check_targets(self, y: Array, prediction: Callable[[], ClassificationPrediction]) -> None:
         """Labels must be classes."""

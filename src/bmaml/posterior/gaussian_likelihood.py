@@ -29,11 +29,13 @@ class GaussianLikelihood(Likelihood):
         """log γ₀."""
         return jnp.log(jnp.asarray(self.initial_precision))
 
-    def log_prob(self, variables: Float[Array, ""], outputs: Array, y: Array) -> Float[Array, ""]:
-        r"""$\tfrac n2\log\gamma - \tfrac\gamma2\sum_i(y_i-f(x_i))^2$ up to a constant."""
+    def row_log_probs(
+        self, variables: Float[Array, ""], outputs: Array, y: Array
+    ) -> Float[Array, " rows"]:
+        r"""$\tfrac12\log\gamma - \tfrac\gamma2(y_i-f(x_i))^2$ up to a constant, for each row."""
         check_shapes(outputs, y)
-        errors = jnp.sum(jnp.square(y - outputs))
-        return 0.5 * y.size * variables - 0.5 * jnp.exp(variables) * errors
+        errors = jnp.square(y - outputs).reshape(y.shape[0], -1)
+        return 0.5 * errors.shape[1] * variables - 0.5 * jnp.exp(variables) * jnp.sum(errors, axis=1)
 
     def log_hyperprior(self, variables: Float[Array, ""]) -> Float[Array, ""]:
         """The Gamma density of γ."""

@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from jaxtyping import Array, Float, PyTree
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PyTree
 
 
 class Likelihood(ABC):
@@ -12,6 +13,8 @@ class Likelihood(ABC):
 
     # Factor on the inner step of the likelihood's own variables.
     step_scale: float = 1.0
+    # Whether rows are averaged, as in MAML's losses, instead of summed, as in a posterior.
+    averages: ClassVar[bool] = False
     # The metric that validations are compared by, and whether more of it is better.
     selection: ClassVar[tuple[str, bool]] = ("mse", False)
 
@@ -20,8 +23,8 @@ class Likelihood(ABC):
         """The first value of the likelihood's variables."""
 
     @abstractmethod
-    def log_prob(self, variables: PyTree, outputs: Array, y: Array) -> Float[Array, ""]:
-        """log p(y | outputs), summed over the rows: what adaptation climbs."""
+    def row_log_probs(self, variables: PyTree, outputs: Array, y: Array) -> Float[Array, " rows"]:
+        """log p(y | outputs) of each row."""
 
     @abstractmethod
     def prediction(self, variables: PyTree, outputs: Float[Array, "M ..."]) -> Any:
@@ -31,9 +34,33 @@ class Likelihood(ABC):
         """The log density of the variables themselves."""
         return 0.0
 
-    def validation_loss(self, variables: PyTree, outputs: Array, y: Array) -> Float[Array, ""]:
-        """The loss of the `validation` meta-objective; by default −log p(y | outputs)."""
-        return -self.log_prob(variables, outputs, y)
+    def log_prob(
+        self,
+        variables: PyTree,
+        outputs: Array,
+        y: Array,
+        mask: Bool[Array, " rows"] | None = None,
+    ) -> Float[Array, ""]:
+        """What adaptation climbs: the sum over the rows that count, or their mean."""
+        rows = self.row_log_probs(variables, outputs, y)
+        if mask is not None:
+            rows = jnp.where(mask, rows, 0.0)
+        total = jnp.sum(rows)
+        if not self.averages:
+            return total
+        return total / (
+            rows.shape[0] if mask is None else jnp.maximum(jnp.sum(mask, dtype=rows.dtype), 1.0)
+        )
+
+    def validation_loss(
+        self,
+        variables: PyTree,
+        outputs: Array,
+        y: Array,
+        mask: Bool[Array, " rows"] | None = None,
+    ) -> Float[Array, ""]:
+        """The loss of the `validation` meta-objective; by default −`log_prob`."""
+        return -self.log_prob(variables, outputs, y, mask)
 
     def check_targets(self, y: Array, prediction: Callable[[], Any]) -> None:  # noqa: B027 (optional)
         """Refuse targets that mean nothing, before adapting to them.

@@ -43,12 +43,12 @@ class Posterior:
     def log_likelihood(self, particle: Particle, data: Data) -> Float[Array, ""]:
         """log p(D | θ), a sum over the rows of D."""
         outputs = self._apply(particle.weights, data.x)
-        return self.likelihood.log_prob(particle.likelihood, outputs, data.y)
+        return self.likelihood.log_prob(particle.likelihood, outputs, data.y, data.mask)
 
     def validation_loss(self, particle: Particle, data: Data) -> Float[Array, ""]:
         """The loss of one particle on held-out rows of its task."""
         outputs = self._apply(particle.weights, data.x)
-        return self.likelihood.validation_loss(particle.likelihood, outputs, data.y)
+        return self.likelihood.validation_loss(particle.likelihood, outputs, data.y, data.mask)
 
     def log_density(self, particle: Particle, data: Data) -> Float[Array, ""]:
         """log p(θ | D) up to a constant, with the hyperpriors of the precisions."""
@@ -81,8 +81,8 @@ class Posterior:
             fixed = jax.lax.stop_gradient(particle.likelihood)
             outputs = self._apply(particle.weights, both.x)
             return (
-                self.likelihood.log_prob(fixed, outputs[:rows], support.y)
-                + self.likelihood.log_prob(particle.likelihood, outputs[rows:], query.y)
+                self.likelihood.log_prob(fixed, outputs[:rows], support.y, support.mask)
+                + self.likelihood.log_prob(particle.likelihood, outputs[rows:], query.y, query.mask)
                 + self.likelihood.log_hyperprior(fixed)
                 + self.prior.log_prob(particle.prior, particle.weights)
             )

@@ -1,10 +1,11 @@
 """Plain mean squared error, as in MAML, with a noise level learned beside it."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from bmaml.posterior.likelihood import Likelihood, check_shapes
 from bmaml.predictive import RegressionPrediction
@@ -19,22 +20,29 @@ class SquaredError(Likelihood):
     exactly and the prediction still has an honest noise part.
     """
 
+    averages: ClassVar[bool] = True
     step_scale: float = 0.0
 
     def init(self) -> Float[Array, ""]:
         """log γ₀ = 0."""
         return jnp.zeros(())
 
-    def log_prob(self, variables: Float[Array, ""], outputs: Array, y: Array) -> Float[Array, ""]:
-        """The negative mean squared error."""
+    def row_log_probs(
+        self, variables: Float[Array, ""], outputs: Array, y: Array
+    ) -> Float[Array, " rows"]:
+        """The negative squared error of each row."""
         check_shapes(outputs, y)
-        return -jnp.mean(jnp.square(y - outputs))
+        return -jnp.mean(jnp.square(y - outputs).reshape(y.shape[0], -1), axis=1)
 
     def validation_loss(
-        self, variables: Float[Array, ""], outputs: Array, y: Array
+        self,
+        variables: Float[Array, ""],
+        outputs: Array,
+        y: Array,
+        mask: Bool[Array, " rows"] | None = None,
     ) -> Float[Array, ""]:
         """The mean squared error, plus the Gaussian loss of the noise level alone."""
-        error = -self.log_prob(variables, outputs, y)
+        error = -self.log_prob(variables, outputs, y, mask)
         noise = 0.5 * (jnp.exp(variables) * jax.lax.stop_gradient(error) - variables)
         return error + noise
 

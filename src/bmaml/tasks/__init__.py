@@ -1,12 +1,29 @@
 """Where tasks come from."""
 
 from bmaml.tasks.arrays import Arrays
+from bmaml.tasks.images import Glyphs, ImageFolder, MiniImageNet, Omniglot
 from bmaml.tasks.sinusoid import Sinusoid
 from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data, Task
+from bmaml.tasks.task_set import TaskSet
 
 TASK_SOURCES: dict[str, type[TaskSource]] = {
     "sinusoid": Sinusoid,
+    "glyphs": Glyphs,
+    "omniglot": Omniglot,
+    "miniimagenet": MiniImageNet,
 }
 
-__all__ = ["TASK_SOURCES", "Arrays", "Data", "Sinusoid", "Task", "TaskSource"]
+__all__ = [
+    "TASK_SOURCES",
+    "Arrays",
+    "Data",
+    "Glyphs",
+    "ImageFolder",
+    "MiniImageNet",
+    "Omniglot",
+    "Sinusoid",
+    "Task",
+    "TaskSet",
+    "TaskSource",
+]

@@ -1,7 +1,7 @@
 """The contract of a source of tasks: what to train on, and what to keep apart."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 from jaxtyping import Array, Key
@@ -13,7 +13,14 @@ Split = Literal["validation", "test"]
 
 
 class TaskSource(ABC):
-    """Where tasks come from. Every method is pure and works under `jit` and `vmap` (over seeds)."""
+    """Where tasks come from. Every method is pure and works under `jit` and `vmap` (over seeds).
+
+    `inputs` and `targets` say what rows are made of, so that a fitting network and likelihood can be
+    chosen for them.
+    """
+
+    inputs: ClassVar[Literal["numbers", "images"]] = "numbers"
+    targets: ClassVar[Literal["numbers", "labels"]] = "numbers"
 
     @abstractmethod
     def training_set(self, key: Key[Array, ""]) -> Any:

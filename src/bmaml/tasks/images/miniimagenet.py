@@ -1,0 +1,148 @@
+"""miniImageNet: 100 classes of ImageNet, 600 colour photographs each."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bmaml.errors import BmamlError
+from bmaml.tasks.images.cache import Block, ImageTable, cached_images, fingerprint_files
+from bmaml.tasks.images.decode import show_progress
+from bmaml.tasks.images.episodes import ImageEpisodes, Part
+from bmaml.tasks.images.folder import class_files, part_folder, read_image_classes
+from bmaml.tasks.images.pickles import read_pickle
+
+SHORT: dict[Part, str] = {"train": "train", "validation": "val", "test": "test"}
+PICKLES: dict[Part, tuple[str, ...]] = {
+    part: (
+        f"mini-imagenet-cache-{short}.pkl",
+        f"miniImageNet_category_split_{'train_phase_train' if short == 'train' else short}.pickle",
+    )
+    for part, short in SHORT.items()
+}
+
+
+@dataclass(frozen=True)
+class MiniImageNet(ImageEpisodes):
+    """Few-shot classification of photographs, `size` × `size` in colour, pixels in [0, 1].
+
+    The split is the one that comes with your copy, which should be that of Ravi & Larochelle: 64, 16
+    and 20 classes (the 64, 12 and 24 that Kim et al. mention were never published). A few photographs
+    are in both a training and a validation class; none of the test classes is affected.
+
+    `folder` may be any of three common copies, told apart by what is there:
+
+    - `train.csv`, `val.csv` and `test.csv` with lines `filename,label`, in `folder` or in a folder in
+      it, and the JPEGs in `images`, in `folder` itself or in folders named for part or class;
+    - `train`, `val` and `test`, each with a folder for each class;
+    - pickled arrays: `mini-imagenet-cache-train.pkl` and its like, or
+      `miniImageNet_category_split_train_phase_train.pickle`. Code in them is not run.
+    """
+
+    folder: str
+    size: int = 84
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size < 1:
+            raise ValueError(f"size is {self.size}; an image has at least one pixel.")
+
+    def read(self, part: Part) -> ImageTable:
+        """The photographs of one part."""
+        folder = Path(self.folder).expanduser().absolute()
+        name = f"miniimagenet-{part}"
+        for file in PICKLES[part]:
+            if (folder / file).is_file():
+                return _read_pickled(name, folder / file, self.size)
+        if listing := _listing(folder, part):
+            files = _listed_files(folder, listing, part)
+        elif classes := part_folder(folder, part):
+            files = class_files(classes)
+        else:
+            raise BmamlError(
+                f"{folder} has no {part} part of miniImageNet: looked for {SHORT[part]}.csv with "
+                f"JPEGs in images/, for a folder {SHORT[part]} with a folder for each class, and for "
+                f"{' or '.join(PICKLES[part])}."
+            )
+        return read_image_classes(name, files, self.size, "colour", skip_broken=False)
+
+
+def _listing(folder: Path, part: Part) -> Path | None:
+    """The list of a part, in the folder or one below."""
+    name = f"{SHORT[part]}.csv"
+    return next(
+        (path for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()), None
+    )
+
+
+def _listed_files(folder: Path, listing: Path, part: Part) -> dict[str, list[Path]]:
+    try:
+        with open(listing, encoding="utf-8", newline="") as file:
+            rows = [(row["label"], row["filename"]) for row in csv.DictReader(file)]
+    except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
+        raise BmamlError(f"{listing} is not a list with the columns filename and label.") from error
+    if not rows or any(not label or not name for label, name in rows):
+        raise BmamlError(f"{listing} lists no images, or has lines without a filename or a label.")
+    label, name = rows[0]
+    bases = [folder / "images", folder, folder / SHORT[part], folder / "images" / SHORT[part]]
+    base = next((base for base in bases if (base / name).is_file()), None)
+    by_class = next((base for base in bases if (base / label / name).is_file()), None)
+    if base is None and by_class is None:
+        raise BmamlError(
+            f"{listing} lists {name}, which is missing: put the JPEGs into {folder / 'images'}."
+        )
+    files: dict[str, list[Path]] = {}
+    for label, name in rows:
+        path = base / name if base is not None else by_class / label / name  # type: ignore[operator]
+        files.setdefault(label, []).append(path)
+    return files
+
+
+def _read_pickled(name: str, path: Path, size: int) -> ImageTable:
+    settings = [str(path), size]
+    fingerprint = fingerprint_files([path])
+    return cached_images(name, settings, fingerprint, lambda: _pickled_blocks(path, size))
+
+
+def _pickled_blocks(path: Path, size: int) -> Iterator[Block]:
+    pixels, classes = _understand(path, read_pickle(path))
+    with show_progress(f"Preparing {path.name}", len(pixels)) as advance:
+        for label, rows in classes.items():
+            yield label, _resized(pixels[rows], size)
+            advance(len(rows))
+
+
+def _understand(path: Path, content: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Images and the rows of each class, in either of the two forms in use."""
+    try:
+        pixels = content["image_data"] if "image_data" in content else content["data"]
+        if "class_dict" in content:
+            classes = {
+                str(label): np.asarray(rows, int) for label, rows in content["class_dict"].items()
+            }
+        else:
+            labels = np.asarray(content["labels"], int)
+            classes = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
+        rows = np.concatenate(list(classes.values()))
+        if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
+            raise ValueError
+        if rows.min() < 0 or rows.max() >= len(pixels) or len(np.unique(rows)) < len(rows):
+            raise ValueError
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BmamlError(
+            f"{path} does not hold miniImageNet as it is known: uint8 images as image_data (or data) "
+            "and their classes as class_dict (or labels)."
+        ) from error
+    return pixels, classes
+
+
+def _resized(pixels: np.ndarray, size: int) -> np.ndarray:
+    if pixels.shape[1:3] == (size, size):
+        return pixels
+    from PIL import Image
+
+    images = (Image.fromarray(image).resize((size, size), Image.Resampling.LANCZOS) for image in pixels)
+    return np.stack([np.asarray(image) for image in images])

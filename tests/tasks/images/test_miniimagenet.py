@@ -1,0 +1,196 @@
+import os
+import pickle
+
+import jax
+import numpy as np
+import pytest
+
+from bmaml.errors import BmamlError
+from bmaml.tasks.images import MiniImageNet, decode
+from tests.tasks.images.made_up import paint
+
+CLASSES = {"train": ("n03", "n01", "n02"), "val": ("n04", "n05"), "test": ("n06", "n07", "n08")}
+PER_CLASS = 4
+
+
+def names(short):
+    return [(f"{label}{i:08d}.png", label) for label in CLASSES[short] for i in range(PER_CLASS)]
+
+
+def seed_of(name):
+    return int(name.removeprefix("n").removesuffix(".png")) % 2**31
+
+
+def write_lists(folder, lists=None, shorts=tuple(CLASSES)):
+    lists = lists or folder
+    lists.mkdir(parents=True, exist_ok=True)
+    for short in shorts:
+        rows = "".join(f"{name},{label}\n" for name, label in names(short))
+        (lists / f"{short}.csv").write_text("filename,label\n" + rows)
+
+
+def flat(folder, place="images"):
+    write_lists(folder)
+    for short in CLASSES:
+        for name, _ in names(short):
+            paint(folder / place / name, seed_of(name))
+
+
+def flat_below(folder):
+    write_lists(folder, folder / "splits")
+    for short in CLASSES:
+        for name, _ in names(short):
+            paint(folder / name, seed_of(name))
+
+
+def listed_by_class(folder):
+    write_lists(folder)
+    for short in CLASSES:
+        for name, label in names(short):
+            paint(folder / "images" / label / name, seed_of(name))
+
+
+def by_class(folder):
+    for short in CLASSES:
+        for name, label in names(short):
+            paint(folder / short / label / name, seed_of(name))
+
+
+def images(short):
+    return np.stack(
+        [
+            np.random.default_rng(seed_of(name)).integers(0, 256, (12, 12, 3), np.uint8)
+            for name, _ in names(short)
+        ]
+    )
+
+
+def pickled(folder):
+    for short, labels in CLASSES.items():
+        rows = {
+            label: list(range(PER_CLASS * i, PER_CLASS * (i + 1))) for i, label in enumerate(labels)
+        }
+        content = {"image_data": images(short), "class_dict": rows}
+        (folder / f"mini-imagenet-cache-{short}.pkl").write_bytes(pickle.dumps(content, 2))
+
+
+def pickled_with_labels(folder):
+    for short, labels in CLASSES.items():
+        name = f"miniImageNet_category_split_{'train_phase_' * (short == 'train')}{short}.pickle"
+        numbers = [i for i in range(len(labels)) for _ in range(PER_CLASS)]
+        content = {"data": images(short), "labels": numbers}
+        (folder / name).write_bytes(pickle.dumps(content))
+
+
+LAYOUTS = [flat, flat_below, listed_by_class, by_class, pickled, pickled_with_labels]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_all_common_layouts_are_recognised(tmp_path, layout):
+    layout(tmp_path)
+    source = MiniImageNet(str(tmp_path), size=12)
+    for part, short in (("train", "train"), ("validation", "val"), ("test", "test")):
+        table = source.read(part)
+        assert table.counts.tolist() == [PER_CLASS] * len(CLASSES[short])
+        labels = table.names
+        if layout is pickled_with_labels:
+            labels = [CLASSES[short][int(number)] for number in labels]
+        assert sorted(labels) == sorted(CLASSES[short])
+        groups = images(short).reshape(-1, PER_CLASS, 12, 12, 3)
+        for label, found in zip(labels, np.split(table.pixels, len(labels)), strict=True):
+            np.testing.assert_array_equal(found, groups[CLASSES[short].index(label)])
+
+
+@pytest.mark.parametrize("layout", [flat, pickled])
+def test_tasks_come_out_in_the_size_asked_for(tmp_path, layout):
+    layout(tmp_path)
+    source = MiniImageNet(str(tmp_path), size=8, ways=2, held_out_query=3, validation_tasks=5)
+    training_set = source.training_set(jax.random.key(0))
+    task = jax.jit(lambda training_set: source.batch(training_set, jax.random.key(0), 2))(training_set)
+    assert task.support.x.shape == (2, 2, 8, 8, 3)
+    assert 0 <= task.support.x.min() < task.support.x.max() <= 1
+    assert len(source.held_out("validation")) == 5
+
+
+def test_the_second_start_decodes_nothing(tmp_path, monkeypatch):
+    flat(tmp_path)
+    source = MiniImageNet(str(tmp_path), size=12)
+    first = source.read("train")
+
+    def fail(*arguments):
+        raise AssertionError("decoded again")
+
+    monkeypatch.setattr(decode, "decode_classes", fail)
+    monkeypatch.setattr("bmaml.tasks.images.folder.decode_classes", fail)
+    np.testing.assert_array_equal(source.read("train").pixels, first.pixels)
+
+
+def test_a_changed_photograph_is_seen(tmp_path):
+    flat(tmp_path)
+    source = MiniImageNet(str(tmp_path), size=12)
+    before = np.array(source.read("train").pixels)
+    name, _ = names("train")[0]
+    paint(tmp_path / "images" / name, seed=12345)
+    after = source.read("train").pixels
+    assert not np.array_equal(before[0], after[0])
+    np.testing.assert_array_equal(before[1:], after[1:])
+
+
+def test_what_is_wrong_is_named(tmp_path):
+    source = MiniImageNet(str(tmp_path), size=12)
+    with pytest.raises(
+        BmamlError, match=r"looked for val\.csv.*folder val.*mini-imagenet-cache-val\.pkl"
+    ):
+        source.read("validation")
+    write_lists(tmp_path)
+    with pytest.raises(BmamlError, match=r"train\.csv lists n0300000000\.png, which is missing"):
+        source.read("train")
+    flat(tmp_path)
+    (tmp_path / "images" / "n0100000002.png").write_bytes(b"no image")
+    with pytest.raises(BmamlError, match=r"n0100000002\.png is not an image"):
+        source.read("train")
+    (tmp_path / "images" / "n0100000002.png").unlink()
+    with pytest.raises(BmamlError, match=r"n0100000002\.png cannot be read"):
+        source.read("train")
+    (tmp_path / "train.csv").write_text("name;class\n")
+    with pytest.raises(BmamlError, match=r"train\.csv lists no images"):
+        source.read("train")
+    (tmp_path / "train.csv").write_text("name,class\na,b\n")
+    with pytest.raises(BmamlError, match=r"train\.csv is not a list with the columns"):
+        source.read("train")
+    for content in ({"image_data": images("train")}, [1], {"data": np.zeros(3), "labels": [1]}):
+        (tmp_path / "mini-imagenet-cache-train.pkl").write_bytes(pickle.dumps(content))
+        with pytest.raises(BmamlError, match="does not hold miniImageNet as it is known"):
+            source.read("train")
+
+
+class Touch:
+    """A pickle of this makes a file when it is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.path}",)
+
+
+def test_code_in_a_pickled_copy_is_not_run(tmp_path):
+    content = {"image_data": images("train"), "class_dict": Touch(tmp_path / "ran")}
+    (tmp_path / "mini-imagenet-cache-train.pkl").write_bytes(pickle.dumps(content))
+    with pytest.raises(BmamlError, match=r"cache-train\.pkl is not a pickle.*asks for .*system"):
+        MiniImageNet(str(tmp_path)).training_set(jax.random.key(0))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.slow
+def test_the_real_validation_classes(unpack):
+    folder = unpack("miniimagenet/miniimagenet84_val.tar.xz", "splits.tar.xz")
+    (folder / "val.csv").write_bytes((folder / "splits" / "miniimagenet_ravi" / "val.csv").read_bytes())
+    source = MiniImageNet(str(folder), ways=16, validation_tasks=3)
+    table = source.read("validation")
+    assert table.pixels.shape == (9600, 84, 84, 3)
+    assert table.counts.tolist() == [600] * 16
+    task = jax.jit(lambda tasks: tasks[0])(source.held_out("validation"))
+    assert task.query.x.shape == (240, 84, 84, 3)
+    # Photographs of all kinds: neither dark nor bright on the whole.
+    assert 0.3 < task.query.x.mean() < 0.6
