@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bmaml import (
+        active,
         distances,
         inner,
         kernels,
         meta,
         metrics,
         models,
+        novelty,
         particles,
         posterior,
         predictive,
@@ -28,6 +30,7 @@ __all__ = [
     "Learner",
     "MetaOptimizer",
     "Trained",
+    "active",
     "bfa",
     "bmaml",
     "distances",
@@ -41,6 +44,7 @@ __all__ = [
     "meta",
     "metrics",
     "models",
+    "novelty",
     "particles",
     "posterior",
     "predictive",

@@ -7,7 +7,7 @@ kernel, or compose a `Learner` yourself.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from bmaml.inner import SVGD, GradientDescent
 from bmaml.kernels import KERNELS, Kernel
@@ -25,6 +25,29 @@ from bmaml.posterior import (
 )
 
 Settings = Literal["paper", "authors"]
+Targets = Literal["numbers", "labels"]
+
+
+class Defaults(NamedTuple):
+    """What suits one kind of targets; found on validation tasks (see docs/deviations.md)."""
+
+    likelihood: str
+    prior: str
+    step_size: float
+    inner_steps: int = 1
+    leader_share: float = 1.0  # of the chaser's step size
+
+
+# Methods that adapt points, on mean losses.
+POINTS: dict[Targets, Defaults] = {
+    "numbers": Defaults("squared_error", "flat", step_size=0.03),
+    "labels": Defaults("cross_entropy", "flat", step_size=0.4, inner_steps=5),
+}
+# Methods that adapt a posterior. The shares of the leader's step are the paper's ratios.
+POSTERIORS: dict[Targets, Defaults] = {
+    "numbers": Defaults("gaussian", "gaussian", step_size=0.03, leader_share=0.1),
+    "labels": Defaults("categorical", "gaussian", step_size=0.1, inner_steps=5, leader_share=0.5),
+}
 
 
 def maml(model: Any, **options: Any) -> Learner:
@@ -42,16 +65,19 @@ def emaml(
     model: Any,
     *,
     num_particles: int = 10,
-    inner_steps: int = 1,
+    inner_steps: int | None = None,
     step_size: float | None = None,
-    likelihood: str | Likelihood = "squared_error",
-    prior: str | Prior = "flat",
+    targets: Targets = "numbers",
+    likelihood: str | Likelihood | None = None,
+    prior: str | Prior | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """EMAML: an ensemble of M independent MAMLs. Validation loss after gradient descent."""
+    defaults = _defaults(POINTS, targets, settings)
+    size = {"paper": defaults.step_size, "authors": 0.001}[settings]
     return Learner(
-        posterior=_posterior(model, likelihood, prior),
-        inner=GradientDescent(_or(step_size, {"paper": 0.03, "authors": 0.001}[settings]), inner_steps),
+        posterior=_posterior(model, likelihood or defaults.likelihood, prior or defaults.prior),
+        inner=GradientDescent(_or(step_size, size), inner_steps or defaults.inner_steps),
         meta=Validation(),
         num_particles=num_particles,
         optimizer=_optimizer(settings),
@@ -65,13 +91,15 @@ def reptile(
     num_particles: int = 1,
     inner_steps: int = 5,
     step_size: float | None = None,
-    likelihood: str | Likelihood = "squared_error",
-    prior: str | Prior = "flat",
+    targets: Targets = "numbers",
+    likelihood: str | Likelihood | None = None,
+    prior: str | Prior | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """Reptile (Nichol et al. 2018): distance to the adapted weights, no second derivatives."""
+    defaults = _defaults(POINTS, targets, settings)
     return Learner(
-        posterior=_posterior(model, likelihood, prior),
+        posterior=_posterior(model, likelihood or defaults.likelihood, prior or defaults.prior),
         inner=GradientDescent(_or(step_size, 0.02), inner_steps),
         meta=Reptile(),
         num_particles=num_particles,
@@ -84,17 +112,19 @@ def bfa(
     model: Any,
     *,
     num_particles: int = 10,
-    inner_steps: int = 1,
+    inner_steps: int | None = None,
     step_size: float | None = None,
-    likelihood: str | Likelihood = "gaussian",
-    prior: str | Prior = "gaussian",
+    targets: Targets = "numbers",
+    likelihood: str | Likelihood | None = None,
+    prior: str | Prior | None = None,
     kernel: str | Kernel | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """Bayesian fast adaptation (Algorithm 2): SVGD, then the mixture's validation likelihood."""
+    defaults = _defaults(POSTERIORS, targets, settings)
     return Learner(
-        posterior=_bayesian_posterior(model, likelihood, prior, settings),
-        inner=_svgd(step_size, inner_steps, kernel, settings),
+        posterior=_bayesian_posterior(model, defaults, likelihood, prior, settings),
+        inner=_svgd(defaults, step_size, inner_steps, kernel, settings),
         meta=BFA(),
         num_particles=num_particles,
         optimizer=_optimizer(settings),
@@ -106,26 +136,30 @@ def bmaml(
     model: Any,
     *,
     num_particles: int = 10,
-    inner_steps: int = 1,
+    inner_steps: int | None = None,
     step_size: float | None = None,
-    leader_steps: int = 1,
+    leader_steps: int | None = None,
     leader_step_size: float | None = None,
-    likelihood: str | Likelihood = "gaussian",
-    prior: str | Prior = "gaussian",
+    targets: Targets = "numbers",
+    likelihood: str | Likelihood | None = None,
+    prior: str | Prior | None = None,
     kernel: str | Kernel | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """BMAML (Algorithm 3): SVGD, then the chaser loss.
 
-    The leader's step is a tenth of the chaser's unless given, which is the paper's ratio.
+    Unless given, the leader takes as many steps as the chaser (s = n, as in the paper), of a tenth
+    of its size for numbers and half of it for labels, which are the paper's ratios.
     """
-    inner = _svgd(step_size, inner_steps, kernel, settings)
-    leader = _or(leader_step_size, {"paper": 0.1, "authors": 1.0}[settings] * inner.step_size)
+    defaults = _defaults(POSTERIORS, targets, settings)
+    inner = _svgd(defaults, step_size, inner_steps, kernel, settings)
+    share = {"paper": defaults.leader_share, "authors": 1.0}[settings]
+    leader = _or(leader_step_size, share * inner.step_size)
     matched = {"paper": ("weights", "likelihood"), "authors": ("weights",)}[settings]
     return Learner(
-        posterior=_bayesian_posterior(model, likelihood, prior, settings),
+        posterior=_bayesian_posterior(model, defaults, likelihood, prior, settings),
         inner=inner,
-        meta=Chaser(leader_steps, leader, matched, noise_from_query=settings == "paper"),
+        meta=Chaser(leader_steps or inner.steps, leader, matched, noise_from_query=settings == "paper"),
         num_particles=num_particles,
         optimizer=_optimizer(settings),
         name="bmaml",
@@ -152,16 +186,37 @@ def _optimizer(settings: Settings) -> MetaOptimizer:
     return MetaOptimizer(decay=0.98) if settings == "authors" else MetaOptimizer()
 
 
-def _svgd(step_size: float | None, steps: int, kernel: str | Kernel | None, settings: Settings) -> SVGD:
-    # In units of squared error for `paper` (see docs/deviations.md); chosen on validation tasks.
-    size = _or(step_size, {"paper": 0.03, "authors": 0.001}[settings])
+def _defaults(table: dict[Targets, Defaults], targets: Targets, settings: Settings) -> Defaults:
+    if targets not in table:
+        raise ValueError(f"Unknown targets {targets!r}: use {' or '.join(map(repr, table))}.")
+    if targets == "labels" and settings == "authors":
+        raise ValueError(
+            "The paper's authors published no code for classification: use settings='paper'."
+        )
+    return table[targets]
+
+
+def _svgd(
+    defaults: Defaults,
+    step_size: float | None,
+    steps: int | None,
+    kernel: str | Kernel | None,
+    settings: Settings,
+) -> SVGD:
+    # In units of squared error for numbers and `paper` (see docs/deviations.md).
+    size = _or(step_size, {"paper": defaults.step_size, "authors": 0.001}[settings])
     kernel = kernel or {"paper": "rbf", "authors": "authors-rbf"}[settings]
-    return SVGD(size, steps, kernel=_named(kernel, KERNELS, "kernel"))
+    return SVGD(size, steps or defaults.inner_steps, kernel=_named(kernel, KERNELS, "kernel"))
 
 
 def _bayesian_posterior(
-    model: Any, likelihood: str | Likelihood, prior: str | Prior, settings: Settings
+    model: Any,
+    defaults: Defaults,
+    likelihood: str | Likelihood | None,
+    prior: str | Prior | None,
+    settings: Settings,
 ) -> Posterior:
+    likelihood, prior = likelihood or defaults.likelihood, prior or defaults.prior
     if settings == "authors" and likelihood == "gaussian":
         likelihood = GaussianLikelihood(initial_precision=100.0, unit_steps=False)
     if settings == "authors" and prior == "gaussian":

@@ -8,7 +8,6 @@ from bmaml.experiments import sinusoid
 from bmaml.experiments.sinusoid import Scale
 
 TINY = Scale(
-    name="tiny",
     steps=4,
     seeds=(0, 1),
     shots=(3,),
@@ -48,7 +47,7 @@ def test_every_method_is_tuned_over_the_same_grid(finished):
 def test_a_result_says_how_it_came_about(finished):
     record = json.loads((finished / "parts" / "K3-T20-bmaml-M2-seed1.json").read_text())
     assert record["seed"] == 1
-    assert [point["step"] for point in record["curve"]] == [2, 4]
+    assert [point["step"] for point in record["validation"]] == [2, 4]
     assert {"mse", "particle_mse", "nll", "coverage", "crps"} <= set(record["test"])
     assert record["commit"]
 

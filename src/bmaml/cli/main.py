@@ -7,14 +7,14 @@ import tyro
 
 from bmaml.cli.evaluate import Evaluate
 from bmaml.cli.methods import Methods
-from bmaml.cli.reproduce import Reproduce
-from bmaml.cli.train import Train
+from bmaml.cli.reproduce import ReproduceCommand
+from bmaml.cli.train import TrainCommand
 from bmaml.errors import BmamlError
 
 Command = (
-    Annotated[Train, tyro.conf.subcommand("train")]
+    TrainCommand
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | ReproduceCommand
     | Annotated[Methods, tyro.conf.subcommand("methods")]
 )
 

@@ -2,30 +2,74 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Train, score and draw an experiment of the paper; finished parts are kept and not run again."""
+    """What every experiment has; finished parts are kept and not run again."""
 
-    experiment: tyro.conf.Positional[Literal["sinusoid"]]
-    """which experiment"""
+    only: str | None = None
+    """run only the parts whose names begin so, such as K5-T100- (to spread the work over processes)"""
+    quiet: bool = False
+    """no progress bars"""
+
+
+@dataclass(frozen=True)
+class ReproduceSinusoid(Reproduce):
+    """Sinusoid regression: error against meta-updates, and fits with their uncertainty."""
+
     scale: Literal["quick", "medium", "paper"] = "quick"
     """quick: minutes; medium: an hour on two cores; paper: the paper's 100,000 meta-updates"""
     out: Path = Path("runs/sinusoid")
     """where results, tables and pictures go"""
-    only: str | None = None
-    """run one part only, such as K5-T100 (to spread the work over processes)"""
-    quiet: bool = False
-    """no progress bars"""
 
     def run(self) -> None:
         """Run what is missing, then draw everything there is."""
         from bmaml.experiments import sinusoid
 
-        sinusoid.reproduce(
-            sinusoid.SCALES[self.scale], self.out, only=self.only, progress=not self.quiet
+        scale = sinusoid.SCALES[self.scale]
+        sinusoid.reproduce(scale, self.out, only=self.only, progress=not self.quiet)
+
+
+@dataclass(frozen=True)
+class ReproduceClassification(Reproduce):
+    """Few-shot image classification: particles (figure a) and few training tasks (figure b)."""
+
+    scale: Literal["quick", "omniglot", "paper"] = "quick"
+    """quick: glyphs, minutes, no download; omniglot: hours; paper: miniImageNet, for a GPU"""
+    folder: Path | None = None
+    """your copy of Omniglot or miniImageNet"""
+    out: Path = Path("runs/classification")
+    """where results, tables and pictures go"""
+
+    def run(self) -> None:
+        """Run what is missing, then draw everything there is."""
+        from bmaml.experiments import classification
+
+        scale = classification.SCALES[self.scale]
+        classification.reproduce(
+            scale, self.out, folder=self.folder, only=self.only, progress=not self.quiet
         )
+
+
+@dataclass(frozen=True)
+class ReproduceActive(ReproduceClassification):
+    """Active learning with the learners of the classification experiment, trained if they are not."""
+
+    def run(self) -> None:
+        """Train what is missing, then label by uncertainty and at random, and draw the curves."""
+        from bmaml.experiments import active, classification
+
+        scale = classification.SCALES[self.scale]
+        active.reproduce(scale, self.out, folder=self.folder, only=self.only, progress=not self.quiet)
+
+
+ReproduceCommand = Annotated[
+    Annotated[ReproduceSinusoid, tyro.conf.subcommand("sinusoid")]
+    | Annotated[ReproduceClassification, tyro.conf.subcommand("classification")]
+    | Annotated[ReproduceActive, tyro.conf.subcommand("active")],
+    tyro.conf.subcommand("reproduce", description="Train, score and draw an experiment of the paper."),
+]

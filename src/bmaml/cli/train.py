@@ -1,8 +1,8 @@
 """`bmaml train`: meta-train a method on a source of tasks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -11,26 +11,27 @@ MethodName = Literal["maml", "fomaml", "emaml", "reptile", "bfa", "bmaml"]
 
 @dataclass(frozen=True)
 class Train:
-    """Meta-train a method; the run folder holds checkpoints, logs and how to rebuild it."""
+    """What every training has, whatever its tasks are."""
 
-    tasks: tyro.conf.Positional[Literal["sinusoid"]]
-    """where tasks come from"""
+    source: ClassVar[str]
+    # Options that belong to the tasks, and to the network.
+    task_fields: ClassVar[tuple[str, ...]] = ()
+    model_fields: ClassVar[tuple[str, ...]] = ()
+
     out: Path
     """the run folder"""
     method: MethodName = "bmaml"
     """see `bmaml methods`"""
     particles: int | None = None
     """M, the number of particles (default: the method's own)"""
-    shots: int = 5
-    """K, support examples a task"""
-    num_tasks: int = 100
-    """|T|, training tasks, drawn once; 0 draws fresh tasks without end"""
     steps: int = 10_000
     """meta-updates"""
     seed: int = 0
     """seed of tasks, initial particles and batches"""
     batch_size: int = 10
     """tasks a meta-update"""
+    validate_every: int | None = None
+    """meta-updates between validations (default: about a hundredth of all)"""
     step_size: float | None = None
     """inner step size (default: the method's own)"""
     inner_steps: int | None = None
@@ -59,10 +60,11 @@ class Train:
             "settings": self.settings,
         }
         recipe = Recipe(
-            tasks=self.tasks,
+            tasks=self.source,
             method=self.method,
             method_options={name: value for name, value in options.items() if value is not None},
-            task_options={"shots": self.shots, "num_tasks": self.num_tasks or None},
+            task_options=self.task_options(),
+            model_options={name: getattr(self, name) for name in self.model_fields},
         )
         try:
             trained = fit(
@@ -71,6 +73,7 @@ class Train:
                 steps=self.steps,
                 seed=self.seed,
                 batch_size=self.batch_size,
+                validate_every=self.validate_every,
                 out=self.out,
                 resume=self.resume,
                 progress=not self.quiet,
@@ -78,8 +81,99 @@ class Train:
             )
         except ValueError as error:  # numbers that do not go together, such as too few tasks
             raise BmamlError(str(error)) from error
+        name, _ = trained.learner.posterior.likelihood.selection
         best = next(entry for entry in trained.history if entry["step"] == trained.step)
         print(
-            f"Trained {self.steps} updates; validation MSE {best['validation']['mse']:.3f} at update "
-            f"{trained.step}. Next: bmaml evaluate {self.out}"
+            f"Trained {self.steps} updates; validation {name} {best['validation'][name]:.3f} at "
+            f"update {trained.step}. Next: bmaml evaluate {self.out}"
         )
+
+    def task_options(self) -> dict[str, Any]:
+        """The options of the tasks, as values for a JSON file."""
+        options = {name: getattr(self, name) for name in self.task_fields}
+        return {
+            name: str(value.absolute()) if isinstance(value, Path) else value
+            for name, value in options.items()
+        } | {"num_tasks": options["num_tasks"] or None}
+
+
+@dataclass(frozen=True)
+class TrainSinusoid(Train):
+    """The paper's regression: curves that differ in amplitude, frequency and phase."""
+
+    source: ClassVar[str] = "sinusoid"
+    task_fields: ClassVar[tuple[str, ...]] = ("shots", "num_tasks")
+
+    shots: int = 5
+    """K, support examples a task"""
+    num_tasks: int = 100
+    """|T|, training tasks, drawn once; 0 draws fresh tasks without end"""
+
+
+@dataclass(frozen=True)
+class TrainImages(Train):
+    """What every training on image classes has."""
+
+    task_fields: ClassVar[tuple[str, ...]] = ("ways", "shots", "query_shots", "num_tasks")
+    model_fields: ClassVar[tuple[str, ...]] = ("filters", "norm")
+
+    batch_size: int = 16
+    """tasks a meta-update"""
+    ways: int = 5
+    """N, classes a task"""
+    shots: int = 1
+    """K, support images a class"""
+    query_shots: int = 1
+    """query images a class in training tasks"""
+    num_tasks: int = 0
+    """|T|, training tasks, drawn once; 0 draws fresh tasks without end"""
+    filters: int = 64
+    """channels of each convolution"""
+    norm: Literal["example", "task", "transductive", "none"] = "example"
+    """normalisation: by each image alone, by the task's support images, by support and query together
+    (transductive: a prediction then depends on the other queries), or not at all"""
+
+
+@dataclass(frozen=True)
+class TrainGlyphs(TrainImages):
+    """Characters of many scripts, drawn from Matplotlib's typefaces: no download."""
+
+    source: ClassVar[str] = "glyphs"
+
+
+@dataclass(frozen=True)
+class TrainOmniglot(TrainImages):
+    """Handwritten characters of 50 alphabets, from your copy of Omniglot."""
+
+    source: ClassVar[str] = "omniglot"
+    task_fields: ClassVar[tuple[str, ...]] = (*TrainImages.task_fields, "folder", "split", "rotations")
+
+    folder: Path = field(kw_only=True)
+    """the folder with images_background and images_evaluation"""
+    split: Literal["background", "vinyals"] = "background"
+    """unseen alphabets, or the characters of Vinyals' lists"""
+    rotations: bool = False
+    """characters turned by 90°, 180° and 270° are further training classes"""
+
+
+@dataclass(frozen=True)
+class TrainMiniImageNet(TrainImages):
+    """Photographs of 100 kinds of things, from your copy of miniImageNet."""
+
+    source: ClassVar[str] = "miniimagenet"
+    task_fields: ClassVar[tuple[str, ...]] = (*TrainImages.task_fields, "folder")
+
+    folder: Path = field(kw_only=True)
+    """the folder with your copy: images and csv files, a folder for each class, or pickled arrays"""
+
+
+TrainCommand = Annotated[
+    Annotated[TrainSinusoid, tyro.conf.subcommand("sinusoid")]
+    | Annotated[TrainGlyphs, tyro.conf.subcommand("glyphs")]
+    | Annotated[TrainOmniglot, tyro.conf.subcommand("omniglot")]
+    | Annotated[TrainMiniImageNet, tyro.conf.subcommand("miniimagenet")],
+    tyro.conf.subcommand(
+        "train",
+        description="Meta-train a method; the run folder holds checkpoints, logs and a recipe.",
+    ),
+]

@@ -1,47 +1,22 @@
 """Table and pictures of the sinusoid experiment, from its result files."""
 
 import csv
-from collections import defaultdict
-from itertools import product
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from bmaml.recipe import Recipe
-from bmaml.run_folder import read_description
+from bmaml.experiments import figures
+from bmaml.experiments.figures import Result, label, mean_and_std
+from bmaml.experiments.study import load_run
 from bmaml.tasks import Data, Task
 from bmaml.tasks.sinusoid import draw_wave
-from bmaml.trained import Trained
 
-COLOURS = {"maml": "#7f7f7f", "emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
 SCORES = ("mse", "particle_mse", "nll", "coverage", "crps")
-Result = dict[str, Any]
-Group = tuple[int, int, str, int]
-
-
-def label(method: str, num_particles: int) -> str:
-    """A method's name in legends and tables."""
-    return "MAML" if method == "maml" else f"{method.upper()}, M = {num_particles}"
-
-
-def grouped(results: list[Result]) -> dict[Group, list[Result]]:
-    """Results by shots, number of tasks, method and number of particles; seeds together."""
-    groups: dict[Group, list[Result]] = defaultdict(list)
-    for result in results:
-        part = result["part"]
-        key = (part["shots"], part["num_tasks"], part["method"], part["num_particles"])
-        groups[key].append(result)
-    return dict(groups)
+SETTING = ("shots", "num_tasks", "method", "num_particles")
 
 
 def write_csv(results: list[Result], path: Path) -> None:
@@ -74,13 +49,10 @@ HEADINGS = (
 def table_rows(results: list[Result]) -> list[list[str]]:
     """Mean ± standard deviation over seeds of every score on the test tasks, a row a method."""
     rows = []
-    for (shots, num_tasks, method, size), group in grouped(results).items():
+    for (shots, num_tasks, method, size), group in figures.grouped(results, *SETTING).items():
         step = group[0]["step_size"]
-        scores = [
-            _mean_and_std([result["test"][name] for result in group])
-            for name in ("mse", "particle_mse", "nll", "coverage", "crps")
-        ]
-        longer = _mean_and_std([result["test_10_steps"]["mse"] for result in group])
+        scores = [mean_and_std([result["test"][name] for result in group]) for name in SCORES]
+        longer = mean_and_std([result["test_10_steps"]["mse"] for result in group])
         setting = [str(shots), str(num_tasks), label(method, size), str(len(group))]
         rows.append([*setting, "default" if step is None else f"{step:g}", *scores, longer])
     return rows
@@ -88,28 +60,18 @@ def table_rows(results: list[Result]) -> list[list[str]]:
 
 def print_table(results: list[Result]) -> None:
     """The table on the terminal."""
-    table = Table(title="Sinusoid: test tasks, mean ± std over seeds; coverage is of the 90 % interval")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    for row in table_rows(results):
-        table.add_row(*row)
-    Console(width=150).print(table)
+    title = "Sinusoid: test tasks, mean ± std over seeds; coverage is of the 90 % interval"
+    figures.print_table(title, HEADINGS, table_rows(results))
 
 
 def write_markdown(results: list[Result], path: Path) -> None:
     """The same table for a page of the documentation."""
-    lines = ["| " + " | ".join(HEADINGS) + " |", "|---" * len(HEADINGS) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in table_rows(results)]
-    path.write_text("\n".join(lines) + "\n")
-
-
-def _mean_and_std(values: list[float]) -> str:
-    return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
+    figures.write_markdown(HEADINGS, table_rows(results), path)
 
 
 def draw_curves(results: list[Result], path: Path) -> None:
     """Test MSE of the mean prediction against meta-updates, a panel per setting."""
-    groups = grouped(results)
+    groups = figures.grouped(results, *SETTING)
     settings = sorted({key[:2] for key in groups})
     figure, axes = plt.subplots(
         1, len(settings), figsize=(1.0 + 3.6 * len(settings), 3.4), squeeze=False
@@ -122,45 +84,35 @@ def draw_curves(results: list[Result], path: Path) -> None:
             curves = np.array([[p["mse"] for p in result["curve"]] for result in group])
             if curves.ndim != 2 or curves.shape[1] == 0:
                 continue
-            mean, spread = curves.mean(axis=0), curves.std(axis=0)
-            style = {5: ":", 20: "--"}.get(size, "-")
-            colour = COLOURS.get(method, "#9467bd")
-            axis.plot(steps, mean, style, color=colour, label=label(method, size))
-            axis.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+            figures.draw_curve(axis, steps, curves, method, size)
         axis.set_title(f"{shots}-shot, {num_tasks} training tasks", fontsize=10)
         axis.set_xlabel("meta-updates")
         axis.set_ylim(0, 6)
         axis.grid(alpha=0.3)
     axes[0, 0].set_ylabel("test MSE")
     axes[0, 0].legend(fontsize=8, frameon=False)
-    _save(figure, path)
+    figures.save(figure, path)
 
 
-def draw_fits(out: Path, scale: Any, path: Path, tasks: int = 4, steps: int = 10) -> None:
+def draw_fits(
+    shots_and_folders: tuple[int, dict[str, Path]], path: Path, tasks: int = 4, steps: int = 10
+) -> None:
     """Fits on random test tasks: every particle, the mean and the 90 % band, methods side by side."""
-    by_shots: dict[int, dict[str, tuple[str, Path]]] = {shots: {} for shots in scale.shots}
-    for shots, (method, size) in product(scale.shots, sorted(scale.methods, key=itemgetter(1))):
-        name = f"K{shots}-T{scale.num_tasks[0]}-{method}-M{size}-seed{scale.seeds[0]}"
-        if method != "bfa" and (out / "parts" / f"{name}.json").exists():
-            # Of each method the most particles.
-            by_shots[shots][method] = (label(method, size), out / "runs" / name)
-    # Of an unfinished experiment, the setting with the most methods to compare.
-    shots, found = max(by_shots.items(), key=lambda item: (len(item[1]), item[0]))
+    shots, found = shots_and_folders
     if not found:
         return
     grid = jnp.linspace(-6.0, 6.0, 241)[:, None]
     figure, axes = plt.subplots(
         tasks, len(found), figsize=(3.4 * len(found), 2.0 * tasks), squeeze=False, sharex=True
     )
-    for column, (name, folder) in enumerate(found.values()):
-        recipe = Recipe.from_json(read_description(folder))
-        trained = Trained.load(folder, recipe.learner())
+    for column, (name, folder) in enumerate(found.items()):
+        trained = load_run(folder)
         for row in range(tasks):
             task, curve = example_task(row, shots)
             prediction = trained.adapt(task.support.x, task.support.y, steps=steps).predict(grid)
             _draw_fit(axes[row, column], grid, prediction, curve, task)
         axes[0, column].set_title(f"{name}, {steps} steps", fontsize=10)
-    _save(figure, path)
+    figures.save(figure, path)
 
 
 def example_task(index: int, shots: int) -> tuple[Task, Any]:
@@ -184,10 +136,3 @@ def _draw_fit(axis: Any, grid: Any, prediction: Any, curve: Any, task: Task) -> 
     axis.plot(x, np.asarray(curve(grid))[:, 0], "k--", lw=1.0)
     axis.plot(np.asarray(task.support.x)[:, 0], np.asarray(task.support.y)[:, 0], "ko", ms=4)
     axis.set_ylim(-6.5, 6.5)
-
-
-def _save(figure: Any, path: Path) -> None:
-    figure.tight_layout()
-    for suffix in ("png", "svg"):
-        figure.savefig(path.with_suffix(f".{suffix}"), dpi=150)
-    plt.close(figure)

@@ -1,0 +1,149 @@
+"""The paper's active learning (Algorithm 4; Section 5 of Kim et al. 2018).
+
+The learners are those of the classification experiment, M = 5: each starts with one labelled image a
+class, asks for the label of one image of a pool of twenty at a time, and is scored on other images.
+"""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bmaml.active import curve
+from bmaml.errors import BmamlError
+from bmaml.experiments import classification, figures, study
+from bmaml.experiments.classification import Part, Scale
+from bmaml.run_folder import reporting_write_errors, write_atomically
+from bmaml.tasks.task_set import as_task_set
+
+METHODS = ("emaml", "bmaml")
+PARTICLES = 5
+POOL = 20
+ACQUISITIONS = ("entropy", "mutual_information", "margin", "random")
+LINES = {"entropy": "-", "mutual_information": "--", "margin": "-.", "random": ":"}
+
+
+def reproduce(
+    scale: Scale,
+    out: Path,
+    *,
+    folder: Path | None = None,
+    only: str | None = None,
+    progress: bool = True,
+) -> None:
+    """Train what is missing in `out`, run what is missing, then draw the curves and print a table."""
+    everything = [
+        part
+        for part in classification.parts(scale, folder)
+        if part.method in METHODS and part.num_particles == PARTICLES
+    ]
+    # The paper's question is asked where training tasks abound.
+    everything = [part for part in everything if part.num_tasks == scale.num_tasks[0]]
+    if not everything:
+        raise BmamlError(f"This scale trains no method with {PARTICLES} particles.")
+    chosen = [part for part in study.choose(everything, only) if isinstance(part, Part)]
+    study.run_all(chosen, scale, out, classification.score, progress=progress)
+    for part in chosen:
+        for seed in scale.seeds:
+            run(part, seed, out, progress)
+    paths = [path_of(out, part, seed) for part in everything for seed in scale.seeds]
+    results = [json.loads(path.read_text()) for path in paths if path.exists()]
+    with reporting_write_errors(out):
+        write_csv(results, out / "active.csv")
+        draw(results, out / "active")
+        figures.write_markdown(HEADINGS, table_rows(results), out / "active.md")
+    title = f"Active learning: test accuracy, %, after so many labels out of a pool of {POOL}"
+    figures.print_table(title, HEADINGS, table_rows(results))
+    print(f"Written to {out}: active.csv, active.md and active as .png and .svg")
+
+
+def path_of(out: Path, part: Part, seed: int) -> Path:
+    """The file with one training's curves."""
+    return out / "parts" / f"{part}-seed{seed}-active.json"
+
+
+def run(part: Part, seed: int, out: Path, progress: bool) -> None:
+    """The curves of one training, one for each acquisition."""
+    path = path_of(out, part, seed)
+    if path.exists():
+        return
+    trained = study.load_run(study.run_path(out, part, seed))
+    tasks = part.recipe(None).task_source().held_out("test")
+    curves = {}
+    for acquisition in ACQUISITIONS:
+        if progress:
+            print(f"{part}, seed {seed}: labelling by {acquisition}")
+        scores = curve(trained, tasks, acquisition, pool=POOL)
+        curves[acquisition] = {name: values.tolist() for name, values in scores.items()}
+    record = {
+        "part": part.to_json(),
+        "seed": seed,
+        "tasks": len(as_task_set(tasks)),
+        "curves": curves,
+        "commit": study.commit(),
+    }
+    with reporting_write_errors(out):
+        write_atomically(path, json.dumps(record, indent=2) + "\n")
+
+
+def write_csv(results: list[dict[str, Any]], path: Path) -> None:
+    """One row for each training, acquisition and number of labels."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            [
+                *("method", "num_particles", "seed", "acquisition", "labels", "accuracy"),
+                *("accuracy_interval", "nll", "tasks", "commit"),
+            ]
+        )
+        for result in results:
+            part = result["part"]
+            for acquisition, scores in result["curves"].items():
+                for labels, accuracy in enumerate(scores["accuracy"]):
+                    writer.writerow(
+                        [
+                            *(part["method"], part["num_particles"], result["seed"], acquisition),
+                            *(labels, f"{accuracy:.5f}", f"{scores['accuracy_interval'][labels]:.5f}"),
+                            *(f"{scores['nll'][labels]:.5f}", result["tasks"], result["commit"]),
+                        ]
+                    )
+
+
+SHOWN = (0, 1, 2, 5, 10, 15, 20)
+HEADINGS = ("method", "choice", "seeds", *(f"{labels} labels" for labels in SHOWN))
+
+
+def table_rows(results: list[dict[str, Any]]) -> list[list[str]]:
+    """The accuracy after some numbers of labels, mean ± standard deviation over seeds."""
+    rows = []
+    for (method, size), group in figures.grouped(results, "method", "num_particles").items():
+        for acquisition in ACQUISITIONS:
+            curves = np.array([run["curves"][acquisition]["accuracy"] for run in group])
+            cells = [figures.mean_and_std(list(100 * curves[:, labels]), 1) for labels in SHOWN]
+            name = acquisition.replace("_", " ")
+            rows.append([figures.label(method, size), name, str(len(group)), *cells])
+    return rows
+
+
+def draw(results: list[dict[str, Any]], path: Path) -> None:
+    """Accuracy against labels: a line for each method and choice, a band for the interval."""
+    figure, axis = plt.subplots(figsize=(5.6, 3.8))
+    for (method, size), group in figures.grouped(results, "method", "num_particles").items():
+        for acquisition in ACQUISITIONS:
+            curves = 100 * np.array([run["curves"][acquisition]["accuracy"] for run in group])
+            half = 100 * np.array([run["curves"][acquisition]["accuracy_interval"] for run in group])
+            mean, labels = curves.mean(axis=0), np.arange(curves.shape[1])
+            # Seeds share their test tasks: their intervals are averaged, not narrowed.
+            width, colour = half.mean(axis=0), figures.COLOURS[method]
+            name = f"{figures.label(method, size)}, {acquisition.replace('_', ' ')}"
+            axis.plot(labels, mean, LINES[acquisition], color=colour, label=name)
+            if acquisition in ("entropy", "random"):
+                axis.fill_between(labels, mean - width, mean + width, color=colour, alpha=0.12, lw=0)
+    axis.set_xlabel("labels asked for")
+    axis.set_ylabel("test accuracy, %")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=7, frameon=False)
+    figures.save(figure, path)

@@ -1,0 +1,147 @@
+"""The paper's few-shot image classification (Section 5, Figure 3 of Kim et al. 2018).
+
+Figure a: accuracy with M ∈ {1, 5, 10} particles and training tasks in abundance. Figure b: with few
+training tasks, where the paper finds that point estimates overfit and BMAML does not. How methods are
+tuned and scored, alike for all, is in `study`.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from bmaml.errors import BmamlError
+from bmaml.experiments import classification_figures, figures, study
+from bmaml.novelty import novelty_auroc
+from bmaml.recipe import Recipe
+from bmaml.run_folder import reporting_write_errors
+from bmaml.tasks import TASK_SOURCES, TaskSource
+from bmaml.trained import Trained
+
+# What the inner step size is chosen from, the same for every method: of the mean cross-entropy for
+# gradient descent, of its sum over rows for SVGD.
+STEP_SIZES = (0.01, 0.03, 0.1, 0.3, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale(study.Scale):
+    """How much to run, on which images."""
+
+    tasks: str
+    num_tasks: tuple[int | None, ...]  # None draws fresh tasks without end
+    task_options: tuple[tuple[str, Any], ...] = ()
+    batch_size: int = 16
+
+
+SCALES = {
+    # Needs no download, and takes minutes.
+    "quick": Scale(
+        tasks="glyphs",
+        steps=300,
+        batch_size=8,
+        seeds=(0,),
+        num_tasks=(None, 100),
+        methods=(("maml", 1), ("emaml", 5), ("bmaml", 5)),
+        validations=6,
+        task_options=(("validation_tasks", 50), ("test_tasks", 200), ("held_out_query", 8)),
+    ),
+    "omniglot": Scale(
+        tasks="omniglot",
+        steps=5_000,
+        seeds=(0, 1, 2),
+        num_tasks=(None, 1_000),
+        methods=(("maml", 1), ("emaml", 5), ("bmaml", 5), ("emaml", 10), ("bmaml", 10)),
+        step_sizes=STEP_SIZES,
+        tuning_steps=500,
+        validations=20,
+        task_options=(("rotations", True), ("validation_tasks", 100)),
+    ),
+    # The paper's: 800,000 tasks once, or 10,000 tasks forty times, 16 to a meta-update.
+    "paper": Scale(
+        tasks="miniimagenet",
+        steps=50_000,
+        seeds=(0, 1, 2),
+        num_tasks=(800_000, 10_000),
+        methods=(("maml", 1), ("emaml", 5), ("bmaml", 5), ("emaml", 10), ("bmaml", 10)),
+        step_sizes=STEP_SIZES,
+        tuning_steps=2_000,
+        validations=50,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Part(study.Part):
+    """One method on one number of training tasks."""
+
+    tasks: str
+    num_tasks: int | None
+    task_options: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        count = "endless" if self.num_tasks is None else self.num_tasks
+        return f"T{count}-{self.method}-M{self.num_particles}"
+
+    def recipe(self, step_size: float | None) -> Recipe:
+        """How to train it."""
+        options = {"num_tasks": self.num_tasks, **dict(self.task_options)}
+        return Recipe(self.tasks, self.method, self.method_options(step_size), options)
+
+
+def parts(scale: Scale, folder: Path | None = None) -> list[Part]:
+    """All of a scale's parts; `folder` holds the images, where they do not come with the package."""
+    options = scale.task_options
+    if "folder" in TASK_SOURCES[scale.tasks].__dataclass_fields__:  # type: ignore[attr-defined]
+        if folder is None:
+            raise BmamlError(f"This scale needs your copy of {scale.tasks}: give it with --folder.")
+        options = (("folder", str(folder.absolute())), *options)
+    return [
+        Part(method, size, scale.tasks, num_tasks, options)
+        for num_tasks, (method, size) in product(scale.num_tasks, scale.methods)
+    ]
+
+
+def reproduce(
+    scale: Scale,
+    out: Path,
+    *,
+    folder: Path | None = None,
+    only: str | None = None,
+    progress: bool = True,
+) -> None:
+    """Run what is missing in `out`, then draw the figures and print the table."""
+    everything = parts(scale, folder)
+    study.run_all(study.choose(everything, only), scale, out, score, progress=progress)
+    results = study.load_results(everything, scale, out)
+    with reporting_write_errors(out):
+        classification_figures.write_csv(results, out / "results.csv")
+        classification_figures.write_markdown(results, out / "results.md")
+        classification_figures.draw_curves(results, out / "curves")
+        classification_figures.draw_particles(results, out / "particles")
+        classification_figures.draw_episodes(trained_runs(everything, scale, out), out / "episodes")
+    classification_figures.print_table(results)
+    print(f"Written to {out}: results.csv, results.md; curves, particles and episodes as .png and .svg")
+
+
+def score(trained: Trained, source: TaskSource) -> dict[str, Any]:
+    """Test scores, and how well queries of unknown classes are told apart."""
+    test = trained.evaluate(source.held_out("test"))
+    unknown = novelty_auroc(trained, source.held_out_with_unknown("test"))  # type: ignore[attr-defined]
+    return {"test": test, "novelty_auroc": unknown}
+
+
+def trained_runs(
+    everything: list[Part], scale: Scale, out: Path
+) -> dict[str, tuple[Trained, TaskSource]]:
+    """The first seed of every method that has most particles, on the most tasks, by its label."""
+    found: dict[str, tuple[Trained, TaskSource]] = {}
+    for part in everything:
+        seed = scale.seeds[0]
+        most = max(size for method, size in scale.methods if method == part.method)
+        if part.num_tasks != scale.num_tasks[0] or part.num_particles != most:
+            continue
+        if study.result_path(out, part, seed).exists():
+            label = figures.label(part.method, part.num_particles)
+            trained = study.load_run(study.run_path(out, part, seed))
+            found[label] = (trained, part.recipe(None).task_source())
+    return found

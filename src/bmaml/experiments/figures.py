@@ -1,0 +1,69 @@
+"""What the tables and pictures of all experiments share."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+COLOURS = {"maml": "#7f7f7f", "emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
+LINES = {5: ":", 20: "--"}
+Result = dict[str, Any]
+
+
+def label(method: str, num_particles: int) -> str:
+    """A method's name in legends and tables."""
+    return "MAML" if method == "maml" else f"{method.upper()}, M = {num_particles}"
+
+
+def grouped(results: list[Result], *names: str) -> dict[tuple[Any, ...], list[Result]]:
+    """Results by the named fields of their part; seeds together."""
+    groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        groups[tuple(result["part"][name] for name in names)].append(result)
+    return dict(groups)
+
+
+def mean_and_std(values: Sequence[float], digits: int = 2) -> str:
+    """As in a table."""
+    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+
+
+def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> None:
+    """A table on the terminal."""
+    table = Table(title=title)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=150).print(table)
+
+
+def write_markdown(headings: Sequence[str], rows: list[list[str]], path: Path) -> None:
+    """The same table for a page of the documentation."""
+    lines = ["| " + " | ".join(headings) + " |", "|---" * len(headings) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def draw_curve(axis: Any, steps: list[int], curves: np.ndarray, method: str, size: int) -> None:
+    """The mean over seeds (the rows of `curves`) with a band of one standard deviation."""
+    mean, spread = curves.mean(axis=0), curves.std(axis=0)
+    colour = COLOURS.get(method, "#9467bd")
+    axis.plot(steps, mean, LINES.get(size, "-"), color=colour, label=label(method, size))
+    axis.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+
+
+def save(figure: Any, path: Path) -> None:
+    """As PNG and SVG."""
+    figure.tight_layout()
+    for suffix in ("png", "svg"):
+        figure.savefig(path.with_suffix(f".{suffix}"), dpi=150)
+    plt.close(figure)

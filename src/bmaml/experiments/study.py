@@ -1,0 +1,219 @@
+"""What all experiments share: a grid of trainings, each tuned, resumable and kept in a file.
+
+Every method is treated alike: its inner step size is chosen from one grid on validation tasks, its
+checkpoint on the same validation tasks, and its scores come from test tasks that neither choice saw.
+Results are written as they come, so that an interrupted run loses at most what came after the last
+checkpoint of one training.
+"""
+
+import json
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bmaml.errors import BmamlError
+from bmaml.recipe import Recipe
+from bmaml.run_folder import read_description, reporting_write_errors, write_atomically
+from bmaml.tasks import TaskSource
+from bmaml.train import fit
+from bmaml.trained import Trained
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """How much to train, and how each method's inner step size is chosen."""
+
+    steps: int
+    seeds: tuple[int, ...]
+    methods: tuple[tuple[str, int], ...]  # name and number of particles
+    batch_size: int = 10
+    step_sizes: tuple[float, ...] = ()  # the grid, the same for every method; () takes the defaults
+    tuning_steps: int = 0
+    validations: int = 20
+
+
+@dataclass(frozen=True)
+class Part(ABC):
+    """One method in one setting; `str(part)` names it, and its files."""
+
+    method: str
+    num_particles: int
+
+    @abstractmethod
+    def recipe(self, step_size: float | None) -> Recipe:
+        """How to train it."""
+
+    def method_options(self, step_size: float | None) -> dict[str, Any]:
+        """The options of the preset."""
+        options: dict[str, Any] = {} if step_size is None else {"step_size": step_size}
+        if self.method not in ("maml", "fomaml"):
+            options["num_particles"] = self.num_particles
+        return options
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields, for the result file."""
+        return asdict(self)
+
+
+# From a trained learner and its tasks to what is kept of it.
+Score = Callable[[Trained, TaskSource], dict[str, Any]]
+
+
+def choose(parts: Sequence[Part], only: str | None) -> Sequence[Part]:
+    """The parts whose names begin with `only`."""
+    chosen = [part for part in parts if only is None or str(part).startswith(only)]
+    if not chosen:
+        names = ", ".join(map(str, parts))
+        raise BmamlError(f"No part of the experiment begins with {only!r}; there are: {names}.")
+    return chosen
+
+
+def run_all(
+    parts: Iterable[Part],
+    scale: Scale,
+    out: Path,
+    score: Score,
+    *,
+    on_validation: Callable[..., Any] | None = None,
+    progress: bool = True,
+) -> None:
+    """Tune each part and train all its seeds, unless their results are there already."""
+    with reporting_write_errors(out):
+        (out / "parts").mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        step_size = tune(part, scale, out, progress)
+        for seed in scale.seeds:
+            run(part, scale, seed, step_size, out, score, on_validation, progress)
+
+
+def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
+    """The step size with the best validation score after a short training (seed 0)."""
+    if not scale.step_sizes:
+        return None
+    path = out / "parts" / f"{part}-tuning.json"
+    if path.exists():
+        return json.loads(path.read_text())["chosen"]
+    scores = {}
+    name, higher_is_better = part.recipe(None).learner().posterior.likelihood.selection
+    for step_size in scale.step_sizes:
+        recipe = part.recipe(step_size)
+        if progress:
+            print(f"{part}: trying step size {step_size}")
+        trained = fit(
+            recipe.learner(),
+            recipe.task_source(),
+            steps=scale.tuning_steps,
+            batch_size=scale.batch_size,
+            seed=0,
+            validate_every=scale.tuning_steps,
+            progress=progress,
+        )
+        scores[step_size] = trained.history[-1]["validation"][name]
+    chosen = (max if higher_is_better else min)(scores, key=lambda size: scores[size])
+    record = {
+        "part": part.to_json(),
+        "chosen": chosen,
+        f"validation_{name}": scores,
+        "steps": scale.tuning_steps,
+        "seed": 0,
+        "commit": commit(),
+    }
+    with reporting_write_errors(out):
+        write_atomically(path, json.dumps(record, indent=2) + "\n")
+    return chosen
+
+
+def run(
+    part: Part,
+    scale: Scale,
+    seed: int,
+    step_size: float | None,
+    out: Path,
+    score: Score,
+    on_validation: Callable[..., Any] | None = None,
+    progress: bool = True,
+) -> None:
+    """Train one seed, resuming if it was interrupted, and keep its scores.
+
+    `on_validation(out, part, seed, learner, source)` may return a function of the step and the
+    particles to be called after each validation.
+    """
+    path = result_path(out, part, seed)
+    if path.exists():
+        return
+    recipe = part.recipe(step_size)
+    learner, source = recipe.learner(), recipe.task_source()
+    if progress:
+        print(f"{part}, seed {seed}: {scale.steps} meta-updates")
+    trained = fit(
+        learner,
+        source,
+        steps=scale.steps,
+        seed=seed,
+        batch_size=scale.batch_size,
+        validate_every=max(1, scale.steps // scale.validations),
+        out=run_path(out, part, seed),
+        resume=True,
+        progress=progress,
+        description=recipe.to_json(),
+        on_validation=None
+        if on_validation is None
+        else on_validation(out, part, seed, learner, source),
+    )
+    record = {
+        "part": part.to_json(),
+        "seed": seed,
+        "steps": scale.steps,
+        "step_size": step_size,
+        "recipe": recipe.to_json(),
+        "chosen_checkpoint": trained.step,
+        "validation": [
+            {"step": entry["step"], "loss": entry["loss"], **entry["validation"]}
+            for entry in trained.history
+        ],
+        **score(trained, source),
+        "commit": commit(),
+    }
+    with reporting_write_errors(out):
+        write_atomically(path, json.dumps(record, indent=2) + "\n")
+
+
+def load_results(parts: Iterable[Part], scale: Scale, out: Path) -> list[Result]:
+    """All finished trainings in `out`."""
+    paths = [result_path(out, part, seed) for part in parts for seed in scale.seeds]
+    return [json.loads(path.read_text()) for path in paths if path.exists()]
+
+
+def load_run(folder: Path) -> Trained:
+    """What a training left in its run folder."""
+    return Trained.load(folder, Recipe.from_json(read_description(folder)).learner())
+
+
+def run_path(out: Path, part: Part, seed: int) -> Path:
+    """The run folder of a training."""
+    return out / "runs" / f"{part}-seed{seed}"
+
+
+def result_path(out: Path, part: Part, seed: int) -> Path:
+    """The file with a training's results."""
+    return out / "parts" / f"{part}-seed{seed}.json"
+
+
+def commit() -> str:
+    """The commit of the source tree this runs from, if it is one."""
+    try:
+        answer = subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return answer.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

@@ -1,0 +1,65 @@
+import csv
+import json
+
+import pytest
+
+from bmaml.errors import BmamlError
+from bmaml.experiments import active, classification
+from bmaml.experiments.classification import SCALES, Scale
+
+TINY = Scale(
+    tasks="glyphs",
+    steps=2,
+    batch_size=2,
+    seeds=(0,),
+    num_tasks=(None, 4),
+    methods=(("maml", 1), ("emaml", 5), ("bmaml", 5)),
+    step_sizes=(0.1,),
+    tuning_steps=1,
+    validations=1,
+    task_options=(("validation_tasks", 2), ("test_tasks", 3), ("held_out_query", 5)),
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    out = tmp_path_factory.mktemp("classification")
+    classification.reproduce(TINY, out, only="Tendless", progress=False)
+    return out
+
+
+def test_writes_tables_and_pictures(finished):
+    rows = list(csv.DictReader((finished / "results.csv").read_text().splitlines()))
+    assert [row["method"] for row in rows] == ["maml", "emaml", "bmaml"]
+    assert all(0 <= float(row["accuracy"]) <= 1 for row in rows)
+    assert all(0 <= float(row["unknown_auroc_entropy"]) <= 1 for row in rows)
+    for name in ("curves", "particles", "episodes"):
+        for suffix in ("png", "svg"):
+            assert (finished / f"{name}.{suffix}").stat().st_size > 1000
+
+
+def test_active_learning_uses_the_trained_learners(finished):
+    path = finished / "parts" / "Tendless-bmaml-M5-seed0.json"
+    before = path.stat().st_mtime_ns
+    active.reproduce(TINY, finished, progress=False)
+    assert path.stat().st_mtime_ns == before
+    record = json.loads((finished / "parts" / "Tendless-emaml-M5-seed0-active.json").read_text())
+    curves = record["curves"]
+    assert set(curves) == set(active.ACQUISITIONS)
+    assert {len(scores["accuracy"]) for scores in curves.values()} == {active.POOL + 1}
+    # Nothing has been chosen yet.
+    assert len({scores["nll"][0] for scores in curves.values()}) == 1
+    assert (finished / "active.png").stat().st_size > 1000
+
+
+def test_images_that_do_not_come_along_must_be_given(tmp_path):
+    with pytest.raises(BmamlError, match="--folder"):
+        classification.reproduce(SCALES["paper"], tmp_path, progress=False)
+
+
+def test_the_paper_scale_covers_the_paper():
+    scale = SCALES["paper"]
+    assert scale.tasks == "miniimagenet"
+    assert scale.num_tasks == (800_000, 10_000)
+    assert scale.steps * scale.batch_size == 800_000
+    assert {size for _, size in scale.methods} == {1, 5, 10}
