@@ -20,7 +20,7 @@ def images(rows, size=8, channels=2, seed=0):
 
 
 def small(norm, size=8):
-    extractor = ConvFeatures(blocks=2, filters=4, norm=norm)
+    extractor = ConvFeatures(blocks=2, filters=4, norm=norm, standardise=False)
     weights = jax.jit(extractor.init)(jax.random.key(1), images(2, size))
     # Scales of both signs, because pooling depends on the sign.
     random = np.random.default_rng(0)
@@ -200,3 +200,16 @@ def test_empty_network_is_refused(options):
 def test_unknown_norm_lists_the_known():
     with pytest.raises(Exception, match=r"norm|batch"):
         ConvFeatures(norm="batch")  # pyright: ignore[reportArgumentType]
+
+
+def test_features_cannot_be_made_small():
+    x = images(3)
+    extractor = ConvFeatures(blocks=2, filters=4)
+    weights = jax.jit(extractor.init)(jax.random.key(0), x)
+    smaller = tuple(block._replace(scale=0.1 * block.scale) for block in weights)
+    for each in (weights, smaller):
+        features, _ = jax.jit(extractor.encode)(each, x)
+        np.testing.assert_allclose(jnp.mean(features, axis=1), jnp.zeros(3), atol=1e-5)
+        assert np.all(np.std(features, axis=1) > 0.98)
+    plain, _ = jax.jit(ConvFeatures(2, 4, standardise=False).encode)(smaller, x)
+    assert np.all(np.std(plain, axis=1) < 0.2)

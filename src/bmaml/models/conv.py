@@ -54,6 +54,8 @@ class ConvFeatures:
             28×28 (64 features) and 5 for 84×84 (256 features).
         filters: in each block.
         norm: see the table.
+        standardise: give the features of each image mean 0 and variance 1. The chaser's distance is
+            between heads: without it, shrinking all features lessens the distance and teaches nothing.
 
     Reference: Kim et al. 2018, Experiments; the blocks are those of Vinyals et al. 2016.
     """
@@ -61,6 +63,7 @@ class ConvFeatures:
     blocks: int | None = None
     filters: int = 64
     norm: Literal["example", "task", "transductive", "none"] = "example"
+    standardise: bool = True
 
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
@@ -119,10 +122,12 @@ class ConvFeatures:
         self._blocks_for(x.shape)
         x = jnp.asarray(x, weights[0].kernel.dtype)
         if self.norm in ("task", "transductive") and statistics is None:
-            return _run(self.norm, weights, x, None)
-        rows = max(1, CHUNK // (x.shape[1] * x.shape[2] * self.filters))
-        features = _by_chunks(lambda part: _run(self.norm, weights, part, statistics)[0], x, rows)
-        return features, () if statistics is None else statistics
+            features, statistics = _run(self.norm, weights, x, None)
+        else:
+            rows = max(1, CHUNK // (x.shape[1] * x.shape[2] * self.filters))
+            features = _by_chunks(lambda part: _run(self.norm, weights, part, statistics)[0], x, rows)
+            statistics = () if statistics is None else statistics
+        return _standardise(features) if self.standardise else features, statistics
 
     def size(self, height: int, width: int) -> int:
         """The number of features of an image."""
@@ -201,6 +206,12 @@ def _run(norm: str, weights: Any, x: Any, statistics: Statistics | None) -> tupl
             pooled = normalise(pool(maps, sign), moments, block.scale, block.shift)
         x = jax.nn.relu(pooled)
     return x.reshape(x.shape[0], -1), tuple(used)
+
+
+def _standardise(features: Features) -> Features:
+    """Mean 0 and variance 1 in each row."""
+    centred = features - jnp.mean(features, axis=1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.mean(jnp.square(centred), axis=1, keepdims=True) + 1e-5)
 
 
 def _by_chunks(encode: Callable[[Array], Features], x: Array, size: int) -> Features:
