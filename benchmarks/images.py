@@ -1,7 +1,7 @@
 """Images per second of a meta-update's feature extractor, against PyTorch and bare matrix products."""
 
+import argparse
 import statistics
-import sys
 import time
 
 import jax
@@ -14,7 +14,7 @@ NETWORKS = {"28×28×1": (28, 1, 4), "84×84×3": (84, 3, 5)}
 
 
 def ours(size: int, channels: int, one_batch: bool):
-    extractor = ConvFeatures(filters=FILTERS)
+    extractor = ConvFeatures(filters=FILTERS, standardise=False)
     images = jax.random.normal(jax.random.key(0), (TASKS, ROWS, size, size, channels))
     weights = extractor.init(jax.random.key(1), images[0])
 
@@ -33,7 +33,7 @@ def library(size: int, channels: int, blocks: int):
     """The same network as one would write it with XLA's convolution and pooling."""
     layout = ("NHWC", "HWIO", "NHWC")
     images = jax.random.normal(jax.random.key(0), (TASKS * ROWS, size, size, channels))
-    weights = ConvFeatures(filters=FILTERS).init(jax.random.key(1), images)
+    weights = ConvFeatures(filters=FILTERS, standardise=False).init(jax.random.key(1), images)
 
     def loss(weights, x):
         for block in weights:
@@ -81,14 +81,18 @@ def medians(contestants, repetitions: int) -> dict[str, float]:
 
 
 def main() -> None:
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("repetitions", type=int, nargs="?", default=9)
+    parser.add_argument("--library", action="store_true", help="XLA's own operations, too: minutes")
+    options = parser.parse_args()
+    repetitions = options.repetitions
     for name, (size, channels, blocks) in NETWORKS.items():
         contestants = {
             "bmaml": ours(size, channels, one_batch=True),
             "bmaml, vmap over tasks": ours(size, channels, one_batch=False),
             "products alone": products(size, channels, blocks),
         }
-        if "--library" in sys.argv:  # Slow: minutes at 84×84.
+        if options.library:
             contestants["XLA's operations"] = library(size, channels, blocks)
         try:
             import torch_images
