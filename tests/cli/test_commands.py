@@ -114,3 +114,24 @@ def test_a_corrupt_checkpoint_is_named(run_folder, tmp_path):
         if path.is_file():
             path.write_bytes(b"garbage")
     one_sentence(bmaml("evaluate", broken), "damaged")
+
+
+def test_images_are_trained_and_scored_like_everything_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("BMAML_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "glyphs"
+    result = bmaml(
+        *("train", "glyphs", "--method", "emaml", "--particles", 2, "--filters", 4, "--ways", 3),
+        *("--batch-size", 2, "--steps", 2, "--out", folder, "--quiet"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "validation accuracy" in result.stdout
+    scores = json.loads(bmaml("evaluate", folder, "--json").stdout)
+    assert {"accuracy", "accuracy_interval", "nll", "ece", "brier", "tasks"} <= set(scores)
+    assert scores["tasks"] == 600
+
+
+def test_a_folder_without_the_images_is_named(tmp_path):
+    for images in ("omniglot", "miniimagenet"):
+        result = bmaml("train", images, "--folder", tmp_path, "--out", tmp_path / "run")
+        one_sentence(result, str(tmp_path))
+        assert not (tmp_path / "run").exists()
