@@ -17,6 +17,7 @@ from bmaml.models import SharedModel, as_model
 from bmaml.posterior import (
     LIKELIHOODS,
     PRIORS,
+    FlatPrior,
     GaussianLikelihood,
     GaussianPrior,
     Likelihood,
@@ -32,7 +33,7 @@ class Defaults(NamedTuple):
     """What suits one kind of targets; found on validation tasks (see docs/deviations.md)."""
 
     likelihood: str
-    prior: str
+    prior: Prior
     step_size: float
     inner_steps: int = 1
     leader_share: float = 1.0  # of the chaser's step size
@@ -40,13 +41,13 @@ class Defaults(NamedTuple):
 
 # Methods that adapt points, on mean losses.
 POINTS: dict[Targets, Defaults] = {
-    "numbers": Defaults("squared_error", "flat", step_size=0.03),
-    "labels": Defaults("cross_entropy", "flat", step_size=0.4, inner_steps=5),
+    "numbers": Defaults("squared_error", FlatPrior(), step_size=0.03),
+    "labels": Defaults("cross_entropy", FlatPrior(), step_size=0.3, inner_steps=10),
 }
-# Methods that adapt a posterior. The shares of the leader's step are the paper's ratios.
+# Methods that adapt a posterior.
 POSTERIORS: dict[Targets, Defaults] = {
-    "numbers": Defaults("gaussian", "gaussian", step_size=0.03, leader_share=0.1),
-    "labels": Defaults("categorical", "gaussian", step_size=0.1, inner_steps=5, leader_share=0.5),
+    "numbers": Defaults("gaussian", GaussianPrior(), step_size=0.03, leader_share=0.1),
+    "labels": Defaults("categorical", GaussianPrior(0.1), step_size=0.1, inner_steps=20),
 }
 
 
@@ -148,8 +149,8 @@ def bmaml(
 ) -> Learner:
     """BMAML (Algorithm 3): SVGD, then the chaser loss.
 
-    Unless given, the leader takes as many steps as the chaser (s = n, as in the paper), of a tenth
-    of its size for numbers and half of it for labels, which are the paper's ratios.
+    Unless given, the leader takes as many steps as the chaser (s = n, as in the paper): for numbers
+    of a tenth of its size, the paper's ratio, for labels as large.
     """
     defaults = _defaults(POSTERIORS, targets, settings)
     inner = _svgd(defaults, step_size, inner_steps, kernel, settings)
@@ -219,7 +220,7 @@ def _bayesian_posterior(
     likelihood, prior = likelihood or defaults.likelihood, prior or defaults.prior
     if settings == "authors" and likelihood == "gaussian":
         likelihood = GaussianLikelihood(initial_precision=100.0, unit_steps=False)
-    if settings == "authors" and prior == "gaussian":
+    if settings == "authors" and prior in ("gaussian", defaults.prior):
         prior = GaussianPrior(initial_precision=1.0, step_scale=0.01)
     return _posterior(model, likelihood, prior)
 
