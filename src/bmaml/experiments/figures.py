@@ -32,7 +32,9 @@ def grouped(results: list[Result], *names: str) -> dict[tuple[Any, ...], list[Re
 
 
 def mean_and_std(values: Sequence[float], digits: int = 2) -> str:
-    """As in a table."""
+    """As in a table; one value has no spread."""
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
     return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
 
 
