@@ -185,7 +185,7 @@ class _Lines:
     ) -> None:
         _remember(self._note, loss, score)
         # A new tenth waits for the validation that is due, to tell its score.
-        if 10 * step // self._steps > self._tenth and (score is not None or step == self._steps):
+        if 10 * step // self._steps > self._tenth and score is not None:
             self._tenth = 10 * step // self._steps
             rate = (step - self._start) / max(time.monotonic() - self._began, 1e-9)
             left = (self._steps - step) / max(rate, 1e-9)
