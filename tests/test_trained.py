@@ -86,6 +86,13 @@ def test_wrong_inputs_of_a_prediction_and_negative_steps(trained):
         trained.adapt(X, Y, steps=-1)
 
 
+def test_padded_query_rows_are_not_scored_as_if_they_were_real(trained):
+    tasks = TASKS.held_out("validation")
+    query = tasks.query._replace(mask=np.ones(tasks.query.y.shape[:2], bool))
+    with pytest.raises(ValueError, match="without a mask"):
+        trained.evaluate(tasks._replace(query=query))
+
+
 def test_compiles_once_for_each_shape_and_for_all_seeds(run):
     first, second = run[1]
     first.adapt(X, Y).predict(X)

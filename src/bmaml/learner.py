@@ -1,6 +1,7 @@
 """A meta-learner: posterior × inner update × meta-objective."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from bmaml import particles as sets
 from bmaml.inner.update import InnerUpdate
 from bmaml.meta.objective import MetaObjective
-from bmaml.models.shared import SharedModel
+from bmaml.models.shared import SharedModel, encode_task
 from bmaml.posterior.posterior import Posterior
 from bmaml.tasks.task import Data, Task
 
@@ -87,18 +88,15 @@ class Learner:
         if not isinstance(model, SharedModel):
             target = self.posterior.target(support)
             return self.inner.run(target, initial, steps=steps, key=key)
-        rows = support.x.shape[0]
-        if model.transductive:
-            if query_x is None:
-                raise ValueError(
-                    "This model normalises support and query together: give the query inputs as "
-                    "`query_x` when adapting, or choose another normalisation."
-                )
-            together = jnp.concatenate([support.x, query_x], axis=0)
-            encoded, statistics = model.encode(initial.shared, together, None)
-            encoded = encoded[:rows]
-        else:
+        if not model.transductive:
             encoded, statistics = model.encode(initial.shared, support.x, None)
+        elif query_x is not None:
+            encoded, _, statistics = encode_task(model, initial.shared, support.x, query_x)
+        else:
+            raise ValueError(
+                "This model normalises support and query together: give the query inputs as "
+                "`query_x` when adapting, or choose another normalisation."
+            )
         target = self.posterior.bind(initial.shared).target(support._replace(x=encoded))
         own = self.inner.run(target, initial.own, steps=steps, key=key)
         return sets.Shared(initial.shared, own, statistics)
@@ -121,24 +119,14 @@ class Learner:
         if not isinstance(model, SharedModel):
             return self.posterior, initial, tasks
         support, query = tasks
-        rows = support.y.shape[1]
         together = jnp.concatenate([support.x, query.x], axis=1)
-        statistics = jax.eval_shape(model.encode, initial.shared, together[0], None)[1]
-        if not jax.tree.leaves(statistics):
-            # Rows do not depend on each other: one pass for all tasks is faster than one for each.
-            flat = together.reshape(-1, *together.shape[2:])
-            encoded, _ = model.encode(initial.shared, flat, None)
-            encoded = encoded.reshape(*together.shape[:2], *encoded.shape[1:])
-            of_support, of_query = encoded[:, :rows], encoded[:, rows:]
-        elif model.transductive:
-            encoded, _ = jax.vmap(lambda x: model.encode(initial.shared, x, None))(together)
-            of_support, of_query = encoded[:, :rows], encoded[:, rows:]
+        if jax.tree.leaves(jax.eval_shape(model.encode, initial.shared, together[0], None)[1]):
+            each = partial(encode_task, model, initial.shared)
+            of_support, of_query, _ = jax.vmap(each)(support.x, query.x)
         else:
-
-            def apart(support_x: Array, query_x: Array) -> tuple[Any, Any]:
-                of_support, statistics = model.encode(initial.shared, support_x, None)
-                return of_support, model.encode(initial.shared, query_x, statistics)[0]
-
-            of_support, of_query = jax.vmap(apart)(support.x, query.x)
+            # Rows do not depend on each other: one pass for all tasks is faster than one for each.
+            encoded, _ = model.encode(initial.shared, together.reshape(-1, *together.shape[2:]), None)
+            encoded = encoded.reshape(*together.shape[:2], *encoded.shape[1:])
+            of_support, of_query = jnp.split(encoded, [support.y.shape[1]], axis=1)
         encoded_tasks = Task(support._replace(x=of_support), query._replace(x=of_query))
         return self.posterior.bind(initial.shared), initial.own, encoded_tasks

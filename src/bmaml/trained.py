@@ -25,21 +25,35 @@ from bmaml.training_state import Example, Snapshot, State, begin, describe, pick
 BLOCK = 50
 
 
-def score_tasks(
-    learner: Learner, particles: PyTree, tasks: Task | TaskSet, *, steps: int | None = None
-) -> dict[str, Float[Array, ""]]:
-    """Adapt to each task's support and score its query; one number for all tasks each."""
+def predict_tasks(
+    learner: Learner,
+    particles: PyTree,
+    tasks: Task | TaskSet,
+    of_prediction: Callable[[Any, Array], PyTree],
+    *,
+    steps: int | None = None,
+) -> PyTree:
+    """Adapt to each task's support, predict its query, and stack `of_prediction(prediction, y)`."""
     tasks = as_task_set(tasks)
 
-    def score_one(compact_and_key: tuple[PyTree, Key[Array, ""]]) -> dict[str, Any]:
+    def one(compact_and_key: tuple[PyTree, Key[Array, ""]]) -> PyTree:
         compact, key = compact_and_key
         task = tasks.make(compact)
+        if task.query.mask is not None:
+            raise ValueError("Metrics count every row: give query rows without a mask.")
         adapted = learner.adapt(particles, task.support, steps=steps, query_x=task.query.x, key=key)
-        return score(learner.predict(adapted, task.query.x), task.query.y)
+        return of_prediction(learner.predict(adapted, task.query.x), task.query.y)
 
     # The same keys every time: a score then changes because the particles did.
     keys = jax.random.split(jax.random.key(0), len(tasks))
-    return summarise(jax.lax.map(score_one, (tasks.compact, keys), batch_size=BLOCK))
+    return jax.lax.map(one, (tasks.compact, keys), batch_size=BLOCK)
+
+
+def score_tasks(
+    learner: Learner, particles: PyTree, tasks: Task | TaskSet, *, steps: int | None = None
+) -> dict[str, Float[Array, ""]]:
+    """Every metric of the tasks' queries after adapting to their supports; one number each."""
+    return summarise(predict_tasks(learner, particles, tasks, score, steps=steps))
 
 
 class Compiled:

@@ -1,5 +1,7 @@
 import csv
 import json
+import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +59,23 @@ def test_finished_parts_are_not_run_again(finished):
     before = path.stat().st_mtime_ns
     sinusoid.reproduce(TINY, finished, only="K3-T20-maml", progress=False)
     assert path.stat().st_mtime_ns == before
+
+
+def test_results_of_another_scale_are_not_taken_for_ones_own(finished):
+    before = {path: path.read_bytes() for path in (finished / "parts").iterdir()}
+    for other in (replace(TINY, steps=6), replace(TINY, step_sizes=(0.01,))):
+        with pytest.raises(BmamlError, match="another --out"):
+            sinusoid.reproduce(other, finished, progress=False)
+    assert {path: path.read_bytes() for path in (finished / "parts").iterdir()} == before
+
+
+def test_a_damaged_result_is_named(finished, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    broken = copy / "parts" / "K3-T20-maml-M1-seed0.json"
+    broken.write_text("{")
+    with pytest.raises(BmamlError, match=f"{broken.name} is damaged"):
+        sinusoid.reproduce(TINY, copy, progress=False)
 
 
 def test_an_unknown_part_is_refused(tmp_path):

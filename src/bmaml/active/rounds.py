@@ -11,7 +11,7 @@ from bmaml.active.acquisitions import Chooser, wanted
 from bmaml.active.choice import draw_ties, ranking
 from bmaml.learner import Learner
 from bmaml.metrics import score
-from bmaml.models.shared import SharedModel
+from bmaml.models.shared import SharedModel, encode_task
 from bmaml.posterior.posterior import Posterior
 from bmaml.tasks.task import Data
 
@@ -132,11 +132,5 @@ def _encode(
     posterior, model = learner.posterior, learner.posterior.model
     if not isinstance(model, SharedModel):
         return posterior, initial, (), known, rest
-    if model.transductive:
-        rows = known.shape[0]
-        together, statistics = model.encode(initial.shared, jnp.concatenate([known, rest]), None)
-        known, rest = together[:rows], together[rows:]
-    else:
-        known, statistics = model.encode(initial.shared, known, None)
-        rest, _ = model.encode(initial.shared, rest, statistics)
+    known, rest, statistics = encode_task(model, initial.shared, known, rest)
     return posterior.bind(initial.shared), initial.own, statistics, known, rest

@@ -97,7 +97,8 @@ def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
         return None
     path = out / "parts" / f"{part}-tuning.json"
     if path.exists():
-        return json.loads(path.read_text())["chosen"]
+        expected = {"part": part.to_json(), "steps": scale.tuning_steps, "tried": scale.step_sizes}
+        return _require_same(path, **expected)["chosen"]
     scores = {}
     name, higher_is_better = part.recipe(None).learner().posterior.likelihood.selection
     for step_size in scale.step_sizes:
@@ -118,6 +119,7 @@ def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
     record = {
         "part": part.to_json(),
         "chosen": chosen,
+        "tried": scale.step_sizes,
         f"validation_{name}": scores,
         "steps": scale.tuning_steps,
         "seed": 0,
@@ -143,10 +145,10 @@ def run(
     `on_validation(out, part, seed, learner, source)` may return a function of the step and the
     particles to be called after each validation.
     """
-    path = result_path(out, part, seed)
+    path, recipe = result_path(out, part, seed), part.recipe(step_size)
     if path.exists():
+        _require_same(path, steps=scale.steps, recipe=recipe.to_json())
         return
-    recipe = part.recipe(step_size)
     learner, source = recipe.learner(), recipe.task_source()
     if progress:
         print(f"{part}, seed {seed}: {scale.steps} meta-updates")
@@ -186,7 +188,21 @@ def run(
 def load_results(parts: Iterable[Part], scale: Scale, out: Path) -> list[Result]:
     """All finished trainings in `out`."""
     paths = [result_path(out, part, seed) for part in parts for seed in scale.seeds]
-    return [json.loads(path.read_text()) for path in paths if path.exists()]
+    return [_require_same(path, steps=scale.steps) for path in paths if path.exists()]
+
+
+def _require_same(path: Path, **expected: Any) -> Result:
+    """What a file of results holds, unless it is of another scale or data set of the same names."""
+    try:
+        found = json.loads(path.read_text())
+        same = all(found[name] == json.loads(json.dumps(value)) for name, value in expected.items())
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BmamlError(f"{path} is damaged: remove it to run that part again.") from error
+    if not same:
+        raise BmamlError(
+            f"{path} is a result of other settings, such as another --scale: choose another --out."
+        )
+    return found
 
 
 def load_run(folder: Path) -> Trained:

@@ -45,9 +45,9 @@ class ConvFeatures:
     | `"transductive"` | each filter over support and query rows together |
     | `"none"` | nothing: a bias instead |
 
-    All but the last have a learned scale and shift for each filter. Only
-    "transductive" lets a prediction depend on the other images it is asked about; many published
-    few-shot results do, so compare with care.
+    All but the last have a learned scale and shift for each filter. Only "transductive" lets a
+    prediction depend on the other images it is asked about; many published few-shot results do, so
+    compare with care.
 
     Args:
         blocks: how many; None halves the image down to one or two pixels, the paper's choice: 4 for
@@ -169,21 +169,18 @@ def conv(ways: int, **options: Any) -> Model:
     >>> network.apply(network.init(jax.random.key(0), images), images).shape
     (3, 5)
     """
-    extractor = ConvFeatures(**options)
-
-    def head(shape: tuple[int, ...]) -> Model:
-        return mlp(extractor.size(*shape[1:3]), ways, hidden=())
+    extractor, head = ConvFeatures(**options), mlp(None, ways, hidden=())
 
     def init(key: Key[Array, ""], example: Any) -> tuple[tuple[Block, ...], tuple[Layer, ...]]:
         if example is None:
             raise ValueError("conv learns its sizes from data: call init(key, example) with images.")
         features_key, head_key = jax.random.split(key)
         features = extractor.init(features_key, example)
-        return features, head(example.shape).init(head_key, None)
+        return features, head.init(head_key, jnp.zeros((1, extractor.size(*example.shape[1:3]))))
 
     def apply(weights: Any, x: Any) -> Float[Array, "rows ways"]:
         features, _ = extractor.encode(weights[0], x)
-        return head(x.shape).apply(weights[1], features)
+        return head.apply(weights[1], features)
 
     return Model(init, apply)
 

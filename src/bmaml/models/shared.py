@@ -29,6 +29,19 @@ class SharedModel(NamedTuple):
     transductive: bool = False
 
 
+def encode_task(
+    model: SharedModel, shared: PyTree, support_x: Any, query_x: Any
+) -> tuple[Any, Any, PyTree]:
+    """The support and the query rows of one task, each encoded once, and the statistics used."""
+    if model.transductive:
+        rows = support_x.shape[0]
+        together, statistics = model.encode(shared, jnp.concatenate([support_x, query_x]), None)
+        return together[:rows], together[rows:], statistics
+    support, statistics = model.encode(shared, support_x, None)
+    query, _ = model.encode(shared, query_x, statistics)
+    return support, query, statistics
+
+
 @runtime_checkable
 class Features(Protocol):
     """A feature extractor, such as `ConvFeatures`."""
