@@ -10,6 +10,7 @@ from bmaml.learner import Learner
 from bmaml.meta import Validation
 from bmaml.models import mlp
 from bmaml.posterior import FlatPrior, Posterior, SquaredError
+from bmaml.tasks import Data
 from bmaml.train import fit_seeds
 from bmaml.trained import Trained
 from tests.test_train import TASKS, compile_once  # noqa: F401 - a fixture for all tests here.
@@ -86,11 +87,14 @@ def test_wrong_inputs_of_a_prediction_and_negative_steps(trained):
         trained.adapt(X, Y, steps=-1)
 
 
-def test_padded_query_rows_are_not_scored_as_if_they_were_real(trained):
+def test_padded_query_rows_are_not_scored(trained):
     tasks = TASKS.held_out("validation")
-    query = tasks.query._replace(mask=np.ones(tasks.query.y.shape[:2], bool))
-    with pytest.raises(ValueError, match="without a mask"):
-        trained.evaluate(tasks._replace(query=query))
+    rows = tasks.query.y.shape[1]
+    mask = np.broadcast_to(np.arange(rows) < rows // 2, tasks.query.y.shape[:2])
+    fewer = Data(tasks.query.x[:, : rows // 2], tasks.query.y[:, : rows // 2])
+    expected = trained.evaluate(tasks._replace(query=fewer))
+    found = trained.evaluate(tasks._replace(query=tasks.query._replace(mask=mask)))
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_compiles_once_for_each_shape_and_for_all_seeds(run):

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array
 
 from bmaml.metrics import auroc
+from bmaml.tasks.task import Data
 from bmaml.tasks.task_set import TaskSet
 from bmaml.trained import Trained, predict_tasks
 
@@ -32,8 +33,8 @@ def novelty_auroc(trained: Trained, tasks: TaskSet, *, steps: int | None = None)
         threshold to serve them all: 0.5 is chance, 1 is perfect.
     """
 
-    def measure(prediction: Any, y: Array) -> tuple[dict[str, Array], Array]:
-        return {name: suspicion(prediction) for name, suspicion in SUSPICIONS.items()}, y
+    def measure(prediction: Any, query: Data) -> tuple[dict[str, Array], Array]:
+        return {name: suspicion(prediction) for name, suspicion in SUSPICIONS.items()}, query.y
 
     compiled = jax.jit(partial(predict_tasks, trained.learner, of_prediction=measure, steps=steps))
     measured, labels = compiled(trained.particles, tasks)

@@ -29,20 +29,18 @@ def predict_tasks(
     learner: Learner,
     particles: PyTree,
     tasks: Task | TaskSet,
-    of_prediction: Callable[[Any, Array], PyTree],
+    of_prediction: Callable[[Any, Data], PyTree],
     *,
     steps: int | None = None,
 ) -> PyTree:
-    """Adapt to each task's support, predict its query, and stack `of_prediction(prediction, y)`."""
+    """Adapt to each task's support, predict its query, and stack `of_prediction(prediction, query)`."""
     tasks = as_task_set(tasks)
 
     def one(compact_and_key: tuple[PyTree, Key[Array, ""]]) -> PyTree:
         compact, key = compact_and_key
         task = tasks.make(compact)
-        if task.query.mask is not None:
-            raise ValueError("Metrics count every row: give query rows without a mask.")
         adapted = learner.adapt(particles, task.support, steps=steps, query_x=task.query.x, key=key)
-        return of_prediction(learner.predict(adapted, task.query.x), task.query.y)
+        return of_prediction(learner.predict(adapted, task.query.x), task.query)
 
     # The same keys every time: a score then changes because the particles did.
     keys = jax.random.split(jax.random.key(0), len(tasks))
@@ -53,7 +51,11 @@ def score_tasks(
     learner: Learner, particles: PyTree, tasks: Task | TaskSet, *, steps: int | None = None
 ) -> dict[str, Float[Array, ""]]:
     """Every metric of the tasks' queries after adapting to their supports; one number each."""
-    return summarise(predict_tasks(learner, particles, tasks, score, steps=steps))
+
+    def of_prediction(prediction: Any, query: Data) -> dict[str, Any]:
+        return score(prediction, query.y, query.mask)
+
+    return summarise(predict_tasks(learner, particles, tasks, of_prediction, steps=steps))
 
 
 class Compiled:

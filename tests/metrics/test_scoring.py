@@ -88,3 +88,17 @@ def test_score_holds_the_metrics_of_one_task():
 def test_an_unknown_kind_of_prediction_is_refused():
     with pytest.raises(TypeError, match="No metrics are known for a tuple"):
         score((), jnp.zeros(1))
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_rows_that_do_not_count_change_no_metric(kind):
+    prediction, y = jax.tree.map(lambda leaf: leaf[0], example(kind))
+    mask = jnp.array([True, False, True, False])
+    samples = next(iter(jax.tree.leaves(prediction)))  # (particles, rows, ...)
+    counted = jax.tree.map(lambda leaf: leaf[:, mask] if leaf is samples else leaf, prediction)
+    expected = jax.vmap(score)(*jax.tree.map(lambda leaf: leaf[None], (counted, y[mask])))
+    found = score(prediction, y, mask)
+    for name, value in summarise(expected).items():
+        if not name.endswith("_interval"):
+            alone = summarise(jax.tree.map(lambda leaf: leaf[None], found))[name]
+            np.testing.assert_allclose(alone, value, rtol=1e-5, err_msg=name)

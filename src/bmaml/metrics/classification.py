@@ -1,4 +1,4 @@
-"""How good a classification is, each a mean over rows: accuracy, Brier score, calibration.
+"""How good a classification is, a mean over the rows that count: accuracy, Brier score, calibration.
 
 A label that is no class is never right, and makes the likelihood NaN.
 """
@@ -9,10 +9,11 @@ from jaxtyping import Array, Float
 
 from bmaml.metrics.confidence_bins import Calibration, calibration
 from bmaml.metrics.likelihood import negative_log_likelihood
+from bmaml.metrics.rows import Mask, mean_of_rows
 from bmaml.predictive import ClassificationPrediction, Labels
 
 
-def accuracy(prediction: ClassificationPrediction, y: Labels) -> Float[Array, ""]:
+def accuracy(prediction: ClassificationPrediction, y: Labels, mask: Mask = None) -> Float[Array, ""]:
     r"""How often the mean of the particles' probabilities is highest at the right class.
 
     .. math:: \mathbf 1\{y = \arg\max_c \bar p_c\}
@@ -20,6 +21,7 @@ def accuracy(prediction: ClassificationPrediction, y: Labels) -> Float[Array, ""
     Arguments:
         prediction: of one task.
         y: labels of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         The mean over rows.
@@ -29,10 +31,12 @@ def accuracy(prediction: ClassificationPrediction, y: Labels) -> Float[Array, ""
     Array(0.5, dtype=float32)
     """
     right = prediction.labels == prediction.targets(y)
-    return jnp.mean(right, dtype=prediction.logits.dtype)
+    return mean_of_rows(right.astype(prediction.logits.dtype), mask)
 
 
-def particle_accuracy(prediction: ClassificationPrediction, y: Labels) -> Float[Array, ""]:
+def particle_accuracy(
+    prediction: ClassificationPrediction, y: Labels, mask: Mask = None
+) -> Float[Array, ""]:
     r"""How often a particle by itself is right, on average.
 
     .. math:: \frac1M \sum_m \mathbf 1\{y = \arg\max_c f_m(x)_c\}
@@ -40,6 +44,7 @@ def particle_accuracy(prediction: ClassificationPrediction, y: Labels) -> Float[
     Arguments:
         prediction: of one task.
         y: labels of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         The mean over particles and rows.
@@ -49,10 +54,10 @@ def particle_accuracy(prediction: ClassificationPrediction, y: Labels) -> Float[
     Array(0.5, dtype=float32)
     """
     right = prediction.particle_labels == prediction.targets(y)[None]
-    return jnp.mean(right, dtype=prediction.logits.dtype)
+    return mean_of_rows(jnp.mean(right, axis=0, dtype=prediction.logits.dtype), mask)
 
 
-def brier(prediction: ClassificationPrediction, y: Labels) -> Float[Array, ""]:
+def brier(prediction: ClassificationPrediction, y: Labels, mask: Mask = None) -> Float[Array, ""]:
     r"""The squared error of the probabilities, from 0 to 2; a proper score, and a bounded one.
 
     .. math:: \sum_c (\bar p_c - \mathbf 1\{y = c\})^2
@@ -60,6 +65,7 @@ def brier(prediction: ClassificationPrediction, y: Labels) -> Float[Array, ""]:
     Arguments:
         prediction: of one task.
         y: labels of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         The mean over rows.
@@ -69,11 +75,11 @@ def brier(prediction: ClassificationPrediction, y: Labels) -> Float[Array, ""]:
     """
     probabilities = prediction.probabilities
     truth = jax.nn.one_hot(prediction.targets(y), probabilities.shape[-1], dtype=probabilities.dtype)
-    return jnp.mean(jnp.sum(jnp.square(probabilities - truth), axis=-1))
+    return mean_of_rows(jnp.sum(jnp.square(probabilities - truth), axis=-1), mask)
 
 
 def expected_calibration_error(
-    prediction: ClassificationPrediction, y: Labels, bins: int = 15
+    prediction: ClassificationPrediction, y: Labels, bins: int = 15, mask: Mask = None
 ) -> Float[Array, ""]:
     """How far confidence and accuracy are apart (see `Calibration.summary`).
 
@@ -83,22 +89,24 @@ def expected_calibration_error(
         prediction: of one task.
         y: labels of the rows' shape.
         bins: of equal width.
+        mask: the rows that count.
 
     >>> prediction = ClassificationPrediction(jnp.array([[[1e4, 0.0], [1e4, 0.0]]]))
     >>> expected_calibration_error(prediction, jnp.array([0, 1]))
     Array(0.5, dtype=float32)
     """
-    return calibration(prediction, y, bins).summary()
+    return calibration(prediction, y, bins, mask).summary()
 
 
 def score_classification(
-    prediction: ClassificationPrediction, y: Labels
+    prediction: ClassificationPrediction, y: Labels, mask: Mask = None
 ) -> dict[str, Float[Array, ""] | Calibration]:
     """Every metric of a classification by its short name.
 
     Arguments:
         prediction: of one task.
         y: labels of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         "accuracy", "particle_accuracy", "nll", "brier", and as "ece" what `summarise` pools.
@@ -107,9 +115,9 @@ def score_classification(
     ['accuracy', 'brier', 'ece', 'nll', 'particle_accuracy']
     """
     return {
-        "accuracy": accuracy(prediction, y),
-        "particle_accuracy": particle_accuracy(prediction, y),
-        "nll": negative_log_likelihood(prediction, y),
-        "brier": brier(prediction, y),
-        "ece": calibration(prediction, y),
+        "accuracy": accuracy(prediction, y, mask),
+        "particle_accuracy": particle_accuracy(prediction, y, mask),
+        "nll": negative_log_likelihood(prediction, y, mask),
+        "brier": brier(prediction, y, mask),
+        "ece": calibration(prediction, y, mask=mask),
     }

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from bmaml.metrics.rows import Mask
 from bmaml.predictive import ClassificationPrediction, Labels
 
 
@@ -55,13 +56,16 @@ class Reliability(NamedTuple):
     counts: Float[Array, " bins"]
 
 
-def calibration(prediction: ClassificationPrediction, y: Labels, bins: int = 15) -> Calibration:
+def calibration(
+    prediction: ClassificationPrediction, y: Labels, bins: int = 15, mask: Mask = None
+) -> Calibration:
     """Sort the rows of one task by confidence into bins, and count.
 
     Arguments:
         prediction: of one task.
         y: labels of the rows' shape.
         bins: B, how many.
+        mask: the rows that count.
 
     Returns:
         The sums, to be added to those of other tasks.
@@ -76,6 +80,10 @@ def calibration(prediction: ClassificationPrediction, y: Labels, bins: int = 15)
     correct = (prediction.labels == prediction.targets(y)).reshape(-1).astype(confidence.dtype)
     index = jnp.clip(jnp.ceil(confidence * bins) - 1, 0, bins - 1).astype(jnp.int32)
     member = (index[:, None] == jnp.arange(bins, dtype=jnp.int32)[None]).astype(confidence.dtype)
+    if mask is not None:
+        rows = prediction.confidence.shape
+        counts = jnp.broadcast_to(mask.reshape(-1, *(1,) * (len(rows) - 1)), rows).reshape(-1)
+        member = jnp.where(counts[:, None], member, 0.0)
     # Not a matrix product, which accelerators would round to fewer digits.
     binned = lambda values: jnp.sum(values[:, None] * member, axis=0)  # noqa: E731
     return Calibration(jnp.sum(member, axis=0), binned(confidence), binned(correct))

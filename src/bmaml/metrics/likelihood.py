@@ -2,8 +2,9 @@
 
 from typing import Any, Protocol, runtime_checkable
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from bmaml.metrics.rows import Mask, mean_of_rows
 
 
 @runtime_checkable
@@ -15,7 +16,7 @@ class HasLogProb(Protocol):
         ...
 
 
-def negative_log_likelihood(prediction: HasLogProb, y: Any) -> Float[Array, ""]:
+def negative_log_likelihood(prediction: HasLogProb, y: Any, mask: Mask = None) -> Float[Array, ""]:
     r"""How surprising the targets are under the mixture of particles, in nats.
 
     .. math:: -\log \frac1M \sum_m p(y \mid x, \theta^m)
@@ -23,13 +24,15 @@ def negative_log_likelihood(prediction: HasLogProb, y: Any) -> Float[Array, ""]:
     Arguments:
         prediction: of one task.
         y: targets of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         The mean over rows.
 
+    >>> import jax.numpy as jnp
     >>> from bmaml.predictive import RegressionPrediction
     >>> prediction = RegressionPrediction(jnp.zeros((2, 1)), jnp.ones(2))
     >>> print(f"{negative_log_likelihood(prediction, 0.0):.4f}")
     0.9189
     """
-    return -jnp.mean(prediction.log_prob(y))
+    return -mean_of_rows(prediction.log_prob(y), mask)

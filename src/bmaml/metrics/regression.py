@@ -1,4 +1,4 @@
-"""How good a regression is, each a mean over rows: error, coverage, CRPS."""
+"""How good a regression is, each a mean over the rows that count: error, coverage, CRPS."""
 
 import math
 
@@ -8,10 +8,11 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from bmaml.metrics.likelihood import negative_log_likelihood
+from bmaml.metrics.rows import Mask, mean_of_rows
 from bmaml.predictive import RegressionPrediction, Targets
 
 
-def ensemble_mse(prediction: RegressionPrediction, y: Targets) -> Float[Array, ""]:
+def ensemble_mse(prediction: RegressionPrediction, y: Targets, mask: Mask = None) -> Float[Array, ""]:
     r"""The squared error of the mean prediction.
 
     .. math:: \left(y - \frac1M \sum_m f_m(x)\right)^2
@@ -19,6 +20,7 @@ def ensemble_mse(prediction: RegressionPrediction, y: Targets) -> Float[Array, "
     Arguments:
         prediction: of one task.
         y: targets of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         The mean over rows.
@@ -26,10 +28,10 @@ def ensemble_mse(prediction: RegressionPrediction, y: Targets) -> Float[Array, "
     >>> ensemble_mse(RegressionPrediction(jnp.array([[0.0], [2.0]]), jnp.ones(2)), 1.0)
     Array(0., dtype=float32)
     """
-    return jnp.mean(jnp.square(jnp.mean(prediction.residuals(y), axis=0)))
+    return mean_of_rows(jnp.square(jnp.mean(prediction.residuals(y), axis=0)), mask)
 
 
-def particle_mse(prediction: RegressionPrediction, y: Targets) -> Float[Array, ""]:
+def particle_mse(prediction: RegressionPrediction, y: Targets, mask: Mask = None) -> Float[Array, ""]:
     r"""The squared error of a particle by itself, on average.
 
     .. math:: \frac1M \sum_m (y - f_m(x))^2 = (y - \bar f(x))^2 + \mathrm{Var}_m[f_m(x)]
@@ -37,6 +39,7 @@ def particle_mse(prediction: RegressionPrediction, y: Targets) -> Float[Array, "
     Arguments:
         prediction: of one task.
         y: targets of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         The mean over particles and rows; `ensemble_mse` plus the mean epistemic variance.
@@ -44,10 +47,12 @@ def particle_mse(prediction: RegressionPrediction, y: Targets) -> Float[Array, "
     >>> particle_mse(RegressionPrediction(jnp.array([[0.0], [2.0]]), jnp.ones(2)), 1.0)
     Array(1., dtype=float32)
     """
-    return jnp.mean(jnp.square(prediction.residuals(y)))
+    return mean_of_rows(jnp.mean(jnp.square(prediction.residuals(y)), axis=0), mask)
 
 
-def coverage(prediction: RegressionPrediction, y: Targets, level: ArrayLike = 0.9) -> Float[Array, ""]:
+def coverage(
+    prediction: RegressionPrediction, y: Targets, level: ArrayLike = 0.9, mask: Mask = None
+) -> Float[Array, ""]:
     r"""The share of targets inside the central interval; near `level` if uncertainty is honest.
 
     .. math:: \mathbf 1\{F^{-1}(\tfrac{1-\ell}{2}) \le y \le F^{-1}(\tfrac{1+\ell}{2})\}
@@ -56,6 +61,7 @@ def coverage(prediction: RegressionPrediction, y: Targets, level: ArrayLike = 0.
         prediction: of one task.
         y: targets of the rows' shape.
         level: ℓ, in (0, 1).
+        mask: the rows that count.
 
     Returns:
         The mean over rows.
@@ -64,11 +70,10 @@ def coverage(prediction: RegressionPrediction, y: Targets, level: ArrayLike = 0.
     >>> coverage(prediction, jnp.array([1.0, 3.0]))
     Array(0.5, dtype=float32)
     """
-    inside = prediction.covers(y, level)
-    return jnp.mean(inside, dtype=prediction.means.dtype)
+    return mean_of_rows(prediction.covers(y, level).astype(prediction.means.dtype), mask)
 
 
-def crps(prediction: RegressionPrediction, y: Targets) -> Float[Array, ""]:
+def crps(prediction: RegressionPrediction, y: Targets, mask: Mask = None) -> Float[Array, ""]:
     r"""The continuous ranked probability score, in the units of y; lower is better.
 
     .. math::
@@ -82,6 +87,7 @@ def crps(prediction: RegressionPrediction, y: Targets) -> Float[Array, ""]:
     Arguments:
         prediction: of one task.
         y: targets of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         The mean over rows. Takes memory for particles² × rows.
@@ -93,15 +99,19 @@ def crps(prediction: RegressionPrediction, y: Targets) -> Float[Array, ""]:
     to_target = _mean_absolute(prediction.residuals(y), scales)
     gaps = means[:, None] - means[None, :]
     to_each_other = _mean_absolute(gaps, jnp.hypot(scales[:, None], scales[None, :]))
-    return jnp.mean(to_target) - 0.5 * jnp.mean(to_each_other)
+    each = jnp.mean(to_target, axis=0) - 0.5 * jnp.mean(to_each_other, axis=(0, 1))
+    return mean_of_rows(each, mask)
 
 
-def score_regression(prediction: RegressionPrediction, y: Targets) -> dict[str, Float[Array, ""]]:
+def score_regression(
+    prediction: RegressionPrediction, y: Targets, mask: Mask = None
+) -> dict[str, Float[Array, ""]]:
     """Every metric of a regression by its short name.
 
     Arguments:
         prediction: of one task.
         y: targets of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         "mse", "particle_mse", "nll", "coverage" (of the 90% interval) and "crps".
@@ -110,11 +120,11 @@ def score_regression(prediction: RegressionPrediction, y: Targets) -> dict[str, 
     ['coverage', 'crps', 'mse', 'nll', 'particle_mse']
     """
     return {
-        "mse": ensemble_mse(prediction, y),
-        "particle_mse": particle_mse(prediction, y),
-        "nll": negative_log_likelihood(prediction, y),
-        "coverage": coverage(prediction, y),
-        "crps": crps(prediction, y),
+        "mse": ensemble_mse(prediction, y, mask),
+        "particle_mse": particle_mse(prediction, y, mask),
+        "nll": negative_log_likelihood(prediction, y, mask),
+        "coverage": coverage(prediction, y, mask=mask),
+        "crps": crps(prediction, y, mask),
     }
 
 

@@ -9,13 +9,14 @@ from jaxtyping import Array, Float
 
 from bmaml.metrics.classification import score_classification
 from bmaml.metrics.regression import score_regression
+from bmaml.metrics.rows import Mask
 from bmaml.predictive import ClassificationPrediction, RegressionPrediction
 
 
 class Kind(NamedTuple):
     """How one kind of prediction is scored, and the metric that gets an interval."""
 
-    score: Callable[[Any, Any], dict[str, Any]]
+    score: Callable[[Any, Any, Mask], dict[str, Any]]
     main: str
 
 
@@ -35,12 +36,13 @@ class Pooled(Protocol):
         ...
 
 
-def score(prediction: Any, y: Any) -> dict[str, Any]:
+def score(prediction: Any, y: Any, mask: Mask = None) -> dict[str, Any]:
     """Every metric of one task's prediction by its short name.
 
     Arguments:
         prediction: of one task; its type says which metrics there are.
         y: targets of the rows' shape.
+        mask: the rows that count.
 
     Returns:
         Numbers, and for what cannot be averaged over tasks (calibration) sums to be pooled. A pytree
@@ -54,7 +56,7 @@ def score(prediction: Any, y: Any) -> dict[str, Any]:
         raise TypeError(
             f"No metrics are known for a {type(prediction).__name__}: add it to metrics.scoring.KINDS."
         )
-    return kind.score(prediction, y)
+    return kind.score(prediction, y, mask)
 
 
 def summarise(scores: Mapping[str, Any]) -> dict[str, Float[Array, ""]]:
