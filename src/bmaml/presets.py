@@ -36,7 +36,7 @@ class Defaults(NamedTuple):
     prior: Prior
     step_size: float
     inner_steps: int = 1
-    leader_share: float = 1.0  # of the chaser's step size
+    leader_steps: int | None = None  # as many as the chaser's
 
 
 # Methods that adapt points, on mean losses.
@@ -46,9 +46,12 @@ POINTS: dict[Targets, Defaults] = {
 }
 # Methods that adapt a posterior.
 POSTERIORS: dict[Targets, Defaults] = {
-    "numbers": Defaults("gaussian", GaussianPrior(), step_size=0.03, leader_share=0.1),
+    "numbers": Defaults("gaussian", GaussianPrior(), step_size=0.03, leader_steps=5),
     "labels": Defaults("categorical", GaussianPrior(0.1), step_size=0.1, inner_steps=20),
 }
+
+# For methods that train the noise level apart from everything else.
+NOISE_FACTOR = 10.0
 
 
 def maml(model: Any, **options: Any) -> Learner:
@@ -81,7 +84,7 @@ def emaml(
         inner=GradientDescent(_or(step_size, size), inner_steps or defaults.inner_steps),
         meta=Validation(),
         num_particles=num_particles,
-        optimizer=_optimizer(settings),
+        optimizer=_optimizer(settings, NOISE_FACTOR if likelihood is None else 1.0),
         name="emaml",
     )
 
@@ -149,20 +152,23 @@ def bmaml(
 ) -> Learner:
     """BMAML (Algorithm 3): SVGD, then the chaser loss.
 
-    Unless given, the leader takes as many steps as the chaser (s = n, as in the paper): for numbers
-    of a tenth of its size, the paper's ratio, for labels as large.
+    Unless given, the leader's steps are as large as the chaser's; for numbers it takes five, for
+    labels as many as the chaser (see docs/deviations.md for why not the paper's one small step).
     """
     defaults = _defaults(POSTERIORS, targets, settings)
     inner = _svgd(defaults, step_size, inner_steps, kernel, settings)
-    share = {"paper": defaults.leader_share, "authors": 1.0}[settings]
-    leader = _or(leader_step_size, share * inner.step_size)
-    matched = {"paper": ("weights", "likelihood"), "authors": ("weights",)}[settings]
+    steps = {"paper": defaults.leader_steps, "authors": None}[settings]
+    leader = Chaser(
+        leader_steps or steps or inner.steps,
+        _or(leader_step_size, inner.step_size),
+        noise_from_query=settings == "paper",
+    )
     return Learner(
         posterior=_bayesian_posterior(model, defaults, likelihood, prior, settings),
         inner=inner,
-        meta=Chaser(leader_steps or inner.steps, leader, matched, noise_from_query=settings == "paper"),
+        meta=leader,
         num_particles=num_particles,
-        optimizer=_optimizer(settings),
+        optimizer=_optimizer(settings, NOISE_FACTOR),
         name="bmaml",
     )
 
@@ -181,10 +187,12 @@ def _or(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
-def _optimizer(settings: Settings) -> MetaOptimizer:
+def _optimizer(settings: Settings, noise_factor: float = 1.0) -> MetaOptimizer:
     if settings not in ("paper", "authors"):
         raise ValueError(f"Unknown settings {settings!r}: use 'paper' or 'authors'.")
-    return MetaOptimizer(decay=0.98) if settings == "authors" else MetaOptimizer()
+    if settings == "authors":
+        return MetaOptimizer(decay=0.98)
+    return MetaOptimizer(noise_factor=noise_factor)
 
 
 def _defaults(table: dict[Targets, Defaults], targets: Targets, settings: Settings) -> Defaults:

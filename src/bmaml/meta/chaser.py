@@ -19,14 +19,18 @@ class Chaser(MetaObjective):
 
     The chaser $\Theta^n$ adapts on $D^{trn}$; the leader $\Theta^{n+s}$ goes on from it for
     `leader_steps` (s) of size `leader_step_size` on $D^{trn}\cup D^{val}$. `matched` names the parts
-    of a particle that the distance runs over. With `noise_from_query` the leader judges the
-    likelihood's own variables (the noise precision) by the query rows alone; see
-    `Posterior.leader_target`.
+    of a particle that the distance runs over.
+
+    The likelihood's own variables, such as the noise precision, say how wrong a prediction is on rows
+    it has not seen. A leader, which has fitted all rows, cannot tell. With `noise_from_query` they are
+    trained on what the chaser leaves of the query instead, with its predictions held constant:
+    $-\sum_m \log p(D^{val} \mid \mathrm{stopgrad}(f^m), \gamma^m)$ is added to the distance, and adds
+    nothing to the gradient of any weight.
     """
 
     leader_steps: int = 1
     leader_step_size: float = 0.001
-    matched: tuple[str, ...] = ("weights", "likelihood")
+    matched: tuple[str, ...] = ("weights",)
     noise_from_query: bool = True
 
     def loss(
@@ -38,15 +42,11 @@ class Chaser(MetaObjective):
         *,
         key: Key[Array, ""] | None = None,
     ) -> Float[Array, ""]:
-        """The squared distance between chaser and leader; no gradient enters the leader."""
+        """The distance from chaser to leader, which is a constant, and the noise's own loss."""
         chaser_key, leader_key = (None, None) if key is None else jax.random.split(key)
         chaser = inner.run(posterior.target(task.support), initial, key=chaser_key)
-        if self.noise_from_query:
-            target = posterior.leader_target(task.support, task.query)
-        else:
-            target = posterior.target(task.support.join(task.query))
         leader = inner.run(
-            target,
+            posterior.target(task.support.join(task.query)),
             jax.lax.stop_gradient(chaser),
             steps=self.leader_steps,
             step_size=self.leader_step_size,
@@ -54,7 +54,7 @@ class Chaser(MetaObjective):
         )
         # Once more: with a shared part, the leader's target depends on what is trained, too.
         leader = jax.lax.stop_gradient(leader)
-        return sum(
+        distance = sum(
             (
                 jnp.sum(paired_squared(getattr(chaser, part), getattr(leader, part)))
                 for part in self.matched
@@ -62,3 +62,15 @@ class Chaser(MetaObjective):
             ),
             jnp.zeros(()),
         )
+        if not self.noise_from_query or not jax.tree.leaves(chaser.likelihood):
+            return distance
+        # Adaptation moved the noise by what the weights left over; that path is no lesson for weights.
+        noise = jax.tree.map(
+            lambda first, last: first + jax.lax.stop_gradient(last - first),
+            initial.likelihood,
+            chaser.likelihood,
+        )
+        judged = jax.vmap(posterior.noise_log_likelihood, in_axes=(0, None))(
+            chaser._replace(likelihood=noise), task.query
+        )
+        return distance - jnp.sum(judged)

@@ -50,6 +50,11 @@ class Posterior:
         outputs = self._apply(particle.weights, data.x)
         return self.likelihood.validation_loss(particle.likelihood, outputs, data.y, data.mask)
 
+    def noise_log_likelihood(self, particle: Particle, data: Data) -> Float[Array, ""]:
+        """log p(D | θ) to the likelihood's own variables; the network is a constant."""
+        outputs = jax.lax.stop_gradient(self._apply(particle.weights, data.x))
+        return self.likelihood.log_prob(particle.likelihood, outputs, data.y, data.mask)
+
     def log_density(self, particle: Particle, data: Data) -> Float[Array, ""]:
         """log p(θ | D) up to a constant, with the hyperpriors of the precisions."""
         return (
@@ -66,28 +71,6 @@ class Posterior:
     def target(self, data: Data) -> Target:
         """This posterior given `data`, as an inner update wants it."""
         return Target(lambda particle: self.log_density(particle, data), self.step_scales)
-
-    def leader_target(self, support: Data, query: Data) -> Target:
-        """This posterior given both, in which the likelihood's variables heed the query alone.
-
-        A noise level that looks at the rows that adaptation has fitted takes them for typical and
-        comes out too small; the rows it has not seen tell how wrong a prediction is. The hyperprior,
-        which would count as four more rows in every task, is left out for the same reason. The
-        weights' part is that of the joined data, exactly.
-        """
-        both, rows = support.join(query), support.x.shape[0]
-
-        def log_density(particle: Particle) -> Float[Array, ""]:
-            fixed = jax.lax.stop_gradient(particle.likelihood)
-            outputs = self._apply(particle.weights, both.x)
-            return (
-                self.likelihood.log_prob(fixed, outputs[:rows], support.y, support.mask)
-                + self.likelihood.log_prob(particle.likelihood, outputs[rows:], query.y, query.mask)
-                + self.likelihood.log_hyperprior(fixed)
-                + self.prior.log_prob(particle.prior, particle.weights)
-            )
-
-        return Target(log_density, self.step_scales)
 
     def outputs(self, particles: PyTree, x: Array) -> Float[Array, "M ..."]:
         """The network's outputs for every particle of a set."""
