@@ -15,3 +15,7 @@ class DivergedError(BmamlError):
 
 class Interrupted(BmamlError):  # noqa: N818 - not a failure: the run is saved and can go on.
     """Ctrl-C stopped a training whose state is saved."""
+
+
+class OutsideTrainingWarning(UserWarning):
+    """Rows to adapt to or to predict lie far outside what training tasks covered."""

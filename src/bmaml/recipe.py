@@ -1,6 +1,6 @@
 """A meta-training described by names and numbers alone, so that a folder can say how to rebuild it."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bmaml.errors import BmamlError
@@ -8,6 +8,7 @@ from bmaml.learner import Learner
 from bmaml.models import ConvFeatures, Model, SharedModel, conv, features_and_heads, mlp
 from bmaml.presets import METHODS
 from bmaml.tasks import TASK_SOURCES, TaskSource
+from bmaml.tasks.source import Rows
 
 # These train only what adaptation moves, and so adapt the whole network.
 SHARE_NOTHING = ("reptile",)
@@ -26,25 +27,31 @@ class Recipe:
     def task_source(self) -> TaskSource:
         """The tasks."""
         try:
-            return self._source(**self.task_options)
+            return self._source.from_options(self.task_options)
         except (TypeError, ValueError) as error:
             raise BmamlError(str(error)) from error
 
+    def with_data(self, path: str) -> "Recipe":
+        """The same on a copy of the data that lies elsewhere."""
+        names = [name for name in ("path", "folder") if name in self.task_options]
+        if not names:
+            raise BmamlError(f"The tasks of {self.tasks} are made, not read: leave out the data.")
+        return replace(self, task_options={**self.task_options, names[0]: path})
+
     def model(self) -> Model | SharedModel:
         """The network for these tasks: the paper's, with the given options."""
-        source: Any = self._source
-        if source.inputs == "numbers":
-            return mlp(1, 1, **self.model_options)
-        ways = self.task_options.get("ways", source.ways)
+        inputs, _, outputs = self.rows
+        if inputs == "numbers":
+            return mlp(None, outputs, **self.model_options)
         if self.method in SHARE_NOTHING:
-            return conv(ways, **self.model_options)
-        return features_and_heads(ConvFeatures(**self.model_options), mlp(None, ways, hidden=()))
+            return conv(outputs, **self.model_options)
+        return features_and_heads(ConvFeatures(**self.model_options), mlp(None, outputs, hidden=()))
 
     def learner(self) -> Learner:
         """The meta-learner."""
         if self.method not in METHODS:
             raise BmamlError(f"Unknown method {self.method!r}: use one of {', '.join(METHODS)}.")
-        options = {"targets": self._source.targets, **self.method_options}
+        options = {"targets": self.rows.targets, **self.method_options}
         try:
             return METHODS[self.method](self.model(), **options)
         except (TypeError, ValueError) as error:
@@ -64,6 +71,11 @@ class Recipe:
                 "The run's description does not name a method and tasks that `bmaml` can rebuild; "
                 "load it in Python with Trained.load(folder, learner)."
             ) from error
+
+    @property
+    def rows(self) -> Rows:
+        """What the rows of its tasks are; no data is touched."""
+        return self._source.rows(self.task_options)
 
     @property
     def _source(self) -> type[TaskSource]:

@@ -128,6 +128,9 @@ def test_images_are_trained_and_scored_like_everything_else(tmp_path, monkeypatc
     scores = json.loads(bmaml("evaluate", folder, "--json").stdout)
     assert {"accuracy", "accuracy_interval", "nll", "ece", "brier", "tasks"} <= set(scores)
     assert scores["tasks"] == 600
+    page = (folder / "report.html").read_text()
+    assert "emaml on glyphs" in page
+    assert page.count("<figure>") == 3  # reliability, refusal, training
 
 
 def test_a_folder_without_the_images_is_named(tmp_path):

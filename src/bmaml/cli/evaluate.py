@@ -1,16 +1,26 @@
-"""`bmaml evaluate`: score a trained run on test tasks."""
+"""`bmaml evaluate`: score a trained run on test tasks, and write its page."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
+
+if TYPE_CHECKING:
+    from bmaml.recipe import Recipe
+    from bmaml.report.evaluation import Evaluation
+    from bmaml.trained import Trained
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Score a run on its test tasks, which neither training nor checkpoint selection has seen."""
+    """Score a run on its test tasks, which neither training nor checkpoint selection has seen.
+
+    A run on a table is scored against the number of support rows, beside what else one might try. The
+    scores, with plots, are also written to report.html in the run folder.
+    """
 
     folder: tyro.conf.Positional[Path]
     """a run folder written by `bmaml train`"""
@@ -18,33 +28,114 @@ class Evaluate:
     """adaptation steps (default: as trained)"""
     checkpoint: Literal["best", "last"] = "best"
     """best by validation, or the last"""
+    data: Path | None = None
+    """where the data are now (default: where they were in training)"""
+    support_rows: tuple[int, ...] | None = None
+    """for tables: numbers of rows to adapt to (default: 0, 1, 2, 5, 10, … as far as trained for)"""
+    baselines: bool = True
+    """for tables: compare with a pooled model and with one model for each task"""
+    page: bool = True
+    """write report.html"""
     json: bool = False
     """print one JSON object"""
 
     def run(self) -> None:
-        """Load, score, print."""
+        """Load, score, print, write the page."""
         from bmaml.errors import BmamlError
         from bmaml.recipe import Recipe
         from bmaml.run_folder import read_description
-        from bmaml.tasks.task_set import as_task_set
         from bmaml.trained import Trained
 
         if self.steps is not None and self.steps < 0:
             raise BmamlError("--steps must not be negative.")
         recipe = Recipe.from_json(read_description(self.folder))
+        if self.support_rows is not None and recipe.tasks != "table":
+            raise BmamlError(
+                f"--support-rows is for runs on tables, and this one is on {recipe.tasks}."
+            )
+        if self.data is not None:
+            recipe = recipe.with_data(str(self.data.absolute()))
         trained = Trained.load(self.folder, recipe.learner(), which=self.checkpoint)
-        tasks = recipe.task_source().held_out("test")
-        scores = trained.evaluate(tasks, steps=self.steps)
-        count = len(as_task_set(tasks))
+        try:
+            score = self._table if recipe.tasks == "table" else self._held_out
+            evaluation = score(trained, recipe)
+        except ValueError as error:
+            raise BmamlError(str(error)) from error
+        if self.page:
+            self._write_page(trained, recipe, evaluation)
+
+    def _table(self, trained: "Trained", recipe: "Recipe") -> "Evaluation":
+        """Against support rows, beside baselines."""
+        from rich.console import Console
+
+        from bmaml.tables.encoding import Encoding
+        from bmaml.tables.evaluation import evaluate_table
+        from bmaml.tables.model import TableModel
+        from bmaml.tasks.table import TableTasks
+
+        source = recipe.task_source()
+        assert isinstance(source, TableTasks)
+        encoding = Encoding.from_json(recipe.task_options["encoding"])
+        evaluation = evaluate_table(
+            TableModel(trained, encoding, recipe),
+            source,
+            support_rows=self.support_rows,
+            baselines=None if self.baselines else (),
+            steps=self.steps,
+        )
         if self.json:
-            print(json.dumps({**scores, "tasks": count, "method": recipe.method}))
-            return
+            print(json.dumps(evaluation.to_json(), allow_nan=False))
+            return evaluation
+        title = f"{encoding.target}: {evaluation.available} test tasks"
+        # A file has no edge that a line could run into.
+        console = Console(width=None if sys.stdout.isatty() else 120)
+        console.print(evaluation.table(title))
+        for sentence in evaluation.sentences():
+            console.print(sentence, markup=False, highlight=False)
+        return evaluation
+
+    def _held_out(self, trained: "Trained", recipe: "Recipe") -> "Evaluation":
+        """On the test tasks as they are."""
         from rich.console import Console
         from rich.table import Table
 
+        from bmaml.report.held_out import evaluate_held_out
+
+        tasks = recipe.task_source().held_out("test")
+        evaluation, scores = evaluate_held_out(trained, tasks, method=recipe.method, steps=self.steps)
+        count = evaluation.available
+        if self.json:
+            print(json.dumps({**scores, "tasks": count, "method": recipe.method}))
+            return evaluation
         table = Table(title=f"{recipe.method} on {count} test tasks of {recipe.tasks}")
         table.add_column("score")
         table.add_column("value", justify="right")
         for name, value in scores.items():
             table.add_row(name, f"{value:.4f}")
         Console().print(table)
+        return evaluation
+
+    def _write_page(self, trained: "Trained", recipe: "Recipe", evaluation: "Evaluation") -> None:
+        """Into the run folder; where that cannot be written to, the scores have been printed anyway."""
+        from bmaml.errors import RunError
+        from bmaml.report.page import write_page
+
+        try:
+            path = write_page(self.folder, trained, recipe, evaluation, evaluated_by=self._command())
+        except RunError as error:
+            print(f"bmaml: No page: {error}", file=sys.stderr)
+        else:
+            print(f"Plots: {path}", file=sys.stderr)
+
+    def _command(self) -> str:
+        """This command, with what was asked for."""
+        import shlex
+
+        words = ["bmaml", "evaluate", str(self.folder)]
+        words += [] if self.steps is None else ["--steps", str(self.steps)]
+        words += [] if self.checkpoint == "best" else ["--checkpoint", self.checkpoint]
+        words += [] if self.data is None else ["--data", str(self.data)]
+        if self.support_rows is not None:
+            words += ["--support-rows", *map(str, self.support_rows)]
+        words += [] if self.baselines else ["--no-baselines"]
+        return shlex.join(words)

@@ -7,13 +7,17 @@ import tyro
 
 from bmaml.cli.evaluate import Evaluate
 from bmaml.cli.methods import Methods
+from bmaml.cli.predict import Predict
 from bmaml.cli.reproduce import ReproduceCommand
-from bmaml.cli.train import TrainCommand
+from bmaml.cli.suggest import Suggest
+from bmaml.cli.train import TrainCommand, name_the_kind
 from bmaml.errors import BmamlError
 
 Command = (
     TrainCommand
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Predict, tyro.conf.subcommand("predict")]
+    | Annotated[Suggest, tyro.conf.subcommand("suggest")]
     | ReproduceCommand
     | Annotated[Methods, tyro.conf.subcommand("methods")]
 )
@@ -24,8 +28,8 @@ def main(arguments: list[str] | None = None) -> None:
     command = tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="bmaml",
-        description="Bayesian few-shot learning: train, evaluate, reproduce.",
-        args=arguments,
+        description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce.",
+        args=name_the_kind(sys.argv[1:] if arguments is None else arguments),
     )
     try:
         command.run()

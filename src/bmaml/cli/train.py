@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
+if TYPE_CHECKING:
+    from bmaml.trained import Trained
+
+# What `bmaml train` knows by name; anything else is a path.
+BUILT_IN = ("sinusoid", "glyphs", "omniglot", "miniimagenet", "folder", "table")
 MethodName = Literal["maml", "fomaml", "emaml", "reptile", "bfa", "bmaml"]
 
 
@@ -46,39 +51,13 @@ class Train:
     def run(self) -> None:
         """Train and say where the result is."""
         from bmaml.errors import BmamlError
-        from bmaml.recipe import Recipe
-        from bmaml.train import fit
 
         if self.steps < 1 or self.batch_size < 1:
             raise BmamlError("--steps and --batch-size must be at least 1.")
         if self.particles is not None and self.method in ("maml", "fomaml") and self.particles != 1:
             raise BmamlError(f"{self.method} has one particle: leave out --particles, or use emaml.")
-        options = {
-            "num_particles": self.particles if self.method not in ("maml", "fomaml") else None,
-            "step_size": self.step_size,
-            "inner_steps": self.inner_steps,
-            "settings": self.settings,
-        }
-        recipe = Recipe(
-            tasks=self.source,
-            method=self.method,
-            method_options={name: value for name, value in options.items() if value is not None},
-            task_options=self.task_options(),
-            model_options={name: getattr(self, name) for name in self.model_fields},
-        )
         try:
-            trained = fit(
-                recipe.learner(),
-                recipe.task_source(),
-                steps=self.steps,
-                seed=self.seed,
-                batch_size=self.batch_size,
-                validate_every=self.validate_every,
-                out=self.out,
-                resume=self.resume,
-                progress=not self.quiet,
-                description=recipe.to_json(),
-            )
+            trained = self.fit()
         except ValueError as error:  # numbers that do not go together, such as too few tasks
             raise BmamlError(str(error)) from error
         name, _ = trained.learner.posterior.likelihood.selection
@@ -87,6 +66,47 @@ class Train:
             f"Trained {self.steps} updates; validation {name} {best['validation'][name]:.3f} at "
             f"update {trained.step}. Next: bmaml evaluate {self.out}"
         )
+
+    def fit(self) -> "Trained":
+        """Meta-train on the named tasks."""
+        from bmaml.recipe import Recipe
+        from bmaml.train import fit
+
+        recipe = Recipe(
+            tasks=self.source,
+            method=self.method,
+            method_options=self.method_options(),
+            task_options=self.task_options(),
+            model_options={name: getattr(self, name) for name in self.model_fields},
+        )
+        return fit(
+            recipe.learner(),
+            recipe.task_source(),
+            description=recipe.to_json(),
+            **self.fit_options(),
+        )
+
+    def method_options(self) -> dict[str, Any]:
+        """The options of the method that were given."""
+        options = {
+            "num_particles": self.particles if self.method not in ("maml", "fomaml") else None,
+            "step_size": self.step_size,
+            "inner_steps": self.inner_steps,
+            "settings": self.settings,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    def fit_options(self) -> dict[str, Any]:
+        """The options of `bmaml.fit`."""
+        return {
+            "steps": self.steps,
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "validate_every": self.validate_every,
+            "out": self.out,
+            "resume": self.resume,
+            "progress": not self.quiet,
+        }
 
     def task_options(self) -> dict[str, Any]:
         """The options of the tasks, as values for a JSON file."""
@@ -167,13 +187,110 @@ class TrainMiniImageNet(TrainImages):
     """the folder with your copy: images and csv files, a folder for each class, or pickled arrays"""
 
 
+@dataclass(frozen=True)
+class TrainFolder(TrainImages):
+    """Your own images, in a folder for each class."""
+
+    source: ClassVar[str] = "folder"
+    task_fields: ClassVar[tuple[str, ...]] = (
+        *TrainImages.task_fields,
+        *("folder", "size", "colour", "validation_share", "test_share"),
+    )
+
+    folder: tyro.conf.Positional[Path] = field(kw_only=True)
+    """a folder with a folder for each class, or with train, val and test that hold those"""
+    size: int = 84
+    """images become so many pixels wide and high"""
+    colour: bool = True
+    """keep colours"""
+    validation_share: float = 0.2
+    """of the classes, to choose the checkpoint"""
+    test_share: float = 0.2
+    """of the classes, for `bmaml evaluate`"""
+
+
+@dataclass(frozen=True)
+class TrainTable(Train):
+    """Your own table: one row an observation, one column says which task it belongs to."""
+
+    source: ClassVar[str] = "table"
+
+    path: tyro.conf.Positional[Path] = field(kw_only=True)
+    """a CSV or Parquet file"""
+    task: str = field(kw_only=True)
+    """the column that says which task a row belongs to: a patient, machine, shop, species"""
+    target: str = field(kw_only=True)
+    """the column to predict"""
+    features: tuple[str, ...] | None = None
+    """the columns to predict it from (default: all others)"""
+    kind: Literal["numbers", "labels"] | None = None
+    """what the target is (default: labels if it is text or has few distinct whole numbers)"""
+    steps: int = 3_000
+    """meta-updates"""
+    shots: int | None = None
+    """the most rows to adapt to (default: half of a typical task, at most 10)"""
+    hidden: tuple[int, ...] = (40, 40, 40)
+    """the widths of the network's hidden layers"""
+    validation_share: float = 0.15
+    """of the tasks, to choose the checkpoint"""
+    test_share: float = 0.15
+    """of the tasks, for `bmaml evaluate`"""
+    split_seed: int = 0
+    """which tasks are which; apart from --seed, so that its runs are tested on the same tasks"""
+
+    def fit(self) -> "Trained":
+        """Read the table, say what was made of it, and meta-train."""
+        from bmaml.tables.model import TableModel
+        from bmaml.tables.prepare import prepare
+        from bmaml.tables.read import read_table
+
+        options = {
+            "task": self.task,
+            "target": self.target,
+            "features": None if self.features is None else list(self.features),
+            "kind": self.kind,
+            "validation_share": self.validation_share,
+            "test_share": self.test_share,
+            "seed": self.split_seed,
+        }
+        columns = None if self.features is None else [self.task, self.target, *self.features]
+        prepared = prepare(read_table(self.path, columns, text=[self.task]), **options)
+        if not self.quiet:
+            for note in prepared.notes:
+                print(f"Note: {note}")
+        return TableModel.fit(
+            prepared,
+            method=self.method,
+            method_options=self.method_options(),
+            hidden=self.hidden,
+            shots=self.shots,
+            source={"path": str(self.path.absolute()), **options},
+            **self.fit_options(),
+        ).trained
+
+
 TrainCommand = Annotated[
     Annotated[TrainSinusoid, tyro.conf.subcommand("sinusoid")]
     | Annotated[TrainGlyphs, tyro.conf.subcommand("glyphs")]
     | Annotated[TrainOmniglot, tyro.conf.subcommand("omniglot")]
-    | Annotated[TrainMiniImageNet, tyro.conf.subcommand("miniimagenet")],
+    | Annotated[TrainMiniImageNet, tyro.conf.subcommand("miniimagenet")]
+    | Annotated[TrainFolder, tyro.conf.subcommand("folder")]
+    | Annotated[TrainTable, tyro.conf.subcommand("table")],
     tyro.conf.subcommand(
         "train",
         description="Meta-train a method; the run folder holds checkpoints, logs and a recipe.",
     ),
 ]
+
+
+def name_the_kind(arguments: list[str]) -> list[str]:
+    """`train data.csv …` as `train table data.csv …`, and `train pictures/ …` as `train folder …`."""
+    if arguments[:1] != ["train"] or len(arguments) < 2 or arguments[1] in BUILT_IN:
+        return arguments
+    path = Path(arguments[1])
+    if path.is_dir():
+        return ["train", "folder", *arguments[1:]]
+    # A misspelt name is left to the parser, which knows the right ones.
+    if path.suffix or path.exists():
+        return ["train", "table", *arguments[1:]]
+    return arguments

@@ -4,6 +4,7 @@ from bmaml.tasks.arrays import Arrays
 from bmaml.tasks.images import Glyphs, ImageFolder, MiniImageNet, Omniglot
 from bmaml.tasks.sinusoid import Sinusoid
 from bmaml.tasks.source import TaskSource
+from bmaml.tasks.table import TableTasks
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet
 
@@ -12,6 +13,8 @@ TASK_SOURCES: dict[str, type[TaskSource]] = {
     "glyphs": Glyphs,
     "omniglot": Omniglot,
     "miniimagenet": MiniImageNet,
+    "folder": ImageFolder,
+    "table": TableTasks,
 }
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "MiniImageNet",
     "Omniglot",
     "Sinusoid",
+    "TableTasks",
     "Task",
     "TaskSet",
     "TaskSource",

@@ -1,7 +1,8 @@
 """The contract of a source of tasks: what to train on, and what to keep apart."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import jax
 from jaxtyping import Array, Key
@@ -12,15 +13,29 @@ from bmaml.tasks.task_set import TaskSet
 Split = Literal["validation", "test"]
 
 
-class TaskSource(ABC):
-    """Where tasks come from. Every method is pure and works under `jit` and `vmap` (over seeds).
+class Rows(NamedTuple):
+    """What the rows of tasks are made of, so that a fitting network and likelihood can be chosen.
 
-    `inputs` and `targets` say what rows are made of, so that a fitting network and likelihood can be
-    chosen for them.
+    `outputs` are the numbers to predict for a row, or the classes it may belong to.
     """
 
-    inputs: ClassVar[Literal["numbers", "images"]] = "numbers"
-    targets: ClassVar[Literal["numbers", "labels"]] = "numbers"
+    inputs: Literal["numbers", "images"]
+    targets: Literal["numbers", "labels"]
+    outputs: int
+
+
+class TaskSource(ABC):
+    """Where tasks come from. Every method is pure and works under `jit` and `vmap` (over seeds)."""
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> "TaskSource":
+        """The source that a run's description names, from values of a JSON file."""
+        return cls(**options)
+
+    @classmethod
+    def rows(cls, options: Mapping[str, Any]) -> Rows:
+        """What its rows are, told without touching any data."""
+        return Rows("numbers", "numbers", 1)
 
     @abstractmethod
     def training_set(self, key: Key[Array, ""]) -> Any:

@@ -11,7 +11,8 @@ import pytest
 
 from bmaml.errors import BmamlError
 from bmaml.tasks.images.cache import cache_folder, cached_images, fingerprint_files
-from bmaml.tasks.images.decode import decode_classes, read_image
+from bmaml.tasks.images.decode import decode_classes
+from bmaml.tasks.images.image_file import read_image
 from tests.tasks.images.made_up import paint
 
 

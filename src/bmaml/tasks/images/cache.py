@@ -87,7 +87,8 @@ def fingerprint_files(files: Iterable[Path], *more: Any) -> str:
             raise BmamlError(
                 f"{file} cannot be read ({error.strerror}): check the data set and its folder."
             ) from error
-        digest.update(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+        # A name may be any bytes, not only those of UTF-8.
+        digest.update(os.fsencode(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\n"))
     return digest.hexdigest()
 
 

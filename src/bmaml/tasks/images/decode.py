@@ -8,14 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from bmaml.errors import BmamlError
 from bmaml.tasks.images.cache import Block
 
-Mode = Literal["grey", "colour"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # Small enough for a bar that moves, large enough that handing them out costs nothing.
@@ -66,34 +64,11 @@ def in_parallel(function: Callable[[Item], Result], items: Iterable[Item]) -> It
         pool.shutdown(cancel_futures=True)
 
 
-def read_image(path: Path, size: int, mode: Mode) -> np.ndarray:
-    """An image as uint8, size × size × 1 or 3, resized with antialiasing; transparency is white."""
-    from PIL import Image
-
-    try:
-        with Image.open(path) as image:
-            if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-                image = image.convert("RGBA")
-                paper = Image.new("RGBA", image.size, "white")
-                image = Image.alpha_composite(paper, image)
-            image = image.convert("L" if mode == "grey" else "RGB")
-            if image.size != (size, size):
-                image = image.resize((size, size), Image.Resampling.LANCZOS)
-            return np.asarray(image, np.uint8).reshape(size, size, -1)
-    except FileNotFoundError as error:
-        raise BmamlError(f"{path} is missing: check the data set, or fetch it again.") from error
-    # Pillow's decoders raise errors of many kinds at files that are not what they should be.
-    except Exception as error:
-        raise BmamlError(
-            f"{path} is not an image that can be read ({error}): fetch it again, or remove it."
-        ) from error
-
-
 @contextmanager
-def show_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def show_progress(what: str, total: int, ending: str = ", once") -> Iterator[Callable[[int], None]]:
     """A bar on a terminal, elsewhere a line; called with the number of images done since."""
     if not sys.stderr.isatty():
-        print(f"{what}: {total} images, once.", file=sys.stderr, flush=True)
+        print(f"{what}: {total} images{ending}.", file=sys.stderr, flush=True)
         yield lambda count: None
         return
     from rich.console import Console

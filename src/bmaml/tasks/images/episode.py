@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, Key, UInt8, UInt32
 
-from bmaml.tasks.images.distinct import distinct
+from bmaml.tasks.distinct import distinct
 from bmaml.tasks.task import Data, Task
 
 

@@ -1,6 +1,7 @@
 """What all sources of image episodes share."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -8,13 +9,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Bool, Key
 
 from bmaml.errors import BmamlError
+from bmaml.tasks.distinct import distinct
 from bmaml.tasks.images.cache import ImageTable
-from bmaml.tasks.images.distinct import distinct
 from bmaml.tasks.images.episode import EpisodeIndex, ImageClasses, draw_episodes, make_task
-from bmaml.tasks.source import Split, TaskSource
+from bmaml.tasks.images.image_file import ImageForm
+from bmaml.tasks.images.skipped import warn_of_small_classes
+from bmaml.tasks.source import Rows, Split, TaskSource
 from bmaml.tasks.task import Task
 from bmaml.tasks.task_set import TaskSet
 
@@ -50,8 +53,8 @@ class ImageEpisodes(TaskSource):
     images become constants of the program.
     """
 
-    inputs: ClassVar = "images"
-    targets: ClassVar = "labels"
+    # Or else a class with too few images for a task is an error, as in a published data set.
+    leaves_out_small_classes: ClassVar[bool] = False
 
     ways: int = 5
     shots: int = 1
@@ -71,9 +74,21 @@ class ImageEpisodes(TaskSource):
         if min(self.validation_tasks, self.test_tasks) < 1:
             raise ValueError("validation_tasks and test_tasks must be at least 1.")
 
+    @classmethod
+    def rows(cls, options: Mapping[str, Any]) -> Rows:
+        """Images, and a label of each."""
+        return Rows("images", "labels", options.get("ways", cls.ways))
+
     @abstractmethod
     def read(self, part: Part) -> ImageTable:
         """The images of one part, whose classes are in no other part."""
+
+    @property
+    def form(self) -> ImageForm:
+        """What its images look like, and so what a picture from elsewhere must be made into."""
+        raise BmamlError(
+            f"{type(self).__name__} does not say what its images look like: give it a property `form`."
+        )
 
     def rotates(self, part: Part) -> bool:
         """Whether classes turned by 90°, 180° and 270° are classes as well."""
@@ -111,16 +126,21 @@ class ImageEpisodes(TaskSource):
 
         There are as many unknown as known classes, or as many as the split still has.
         """
-        available = len(self._table(split).counts) * (4 if self.rotates(split) else 1)
+        usable = self._usable(split, self.shots + self._held_out_query(split))
+        available = int(np.sum(usable)) * (4 if self.rotates(split) else 1)
         unknown_ways = max(1, min(self.ways, available - self.ways))
         return self._held_out(split, UNKNOWN_KEYS[split], unknown_ways)
 
     def _held_out(self, split: Split, fold: int, unknown_ways: int) -> TaskSet:
-        images = self._images(split, self.ways + unknown_ways, self.shots + self.held_out_query)
+        query_shots = self._held_out_query(split)
+        images = self._images(split, self.ways + unknown_ways, self.shots + query_shots)
         key = jax.random.fold_in(jax.random.key(20180611), fold)
         count = self.validation_tasks if split == "validation" else self.test_tasks
-        tasks = self._draw(images, key, count, split, self.held_out_query, unknown_ways)
+        tasks = self._draw(images, key, count, split, query_shots, unknown_ways)
         return TaskSet(tasks, images, make_task)
+
+    def _held_out_query(self, split: Split) -> int:
+        return self.held_out_query
 
     def _draw(
         self,
@@ -144,22 +164,34 @@ class ImageEpisodes(TaskSource):
 
     def _images(self, part: Part, ways: int, instances: int) -> ImageClasses:
         """The images of a part on the device, if they suffice for such tasks."""
-        counts = self._table(part).counts
+        table, usable = self._table(part), self._usable(part, instances)
         name = {"train": "training"}.get(part, part)
-        available = len(counts) * (4 if self.rotates(part) else 1)
+        available = int(np.sum(usable)) * (4 if self.rotates(part) else 1)
         if available < ways:
+            enough = "" if usable.all() else f" with at least {instances} images"
             raise BmamlError(
-                f"Tasks of {ways} classes were asked of {available} {name} classes: lower `ways`, or "
-                "provide more classes."
+                f"Tasks of {ways} classes were asked of {available} {name} classes{enough}: lower "
+                "`ways`, or provide more classes."
             )
-        enough = int(np.sum(counts >= instances))
-        if enough < len(counts):
+        too_few = table.counts < instances
+        if np.any(too_few & usable):
             raise BmamlError(
-                f"Only {enough} of the {len(counts)} {name} classes have the {instances} images that "
-                "a task takes for support and query: lower `shots`, `query_shots` or "
+                f"Only {np.sum(~too_few)} of the {len(usable)} {name} classes have the {instances} "
+                "images that a task takes for support and query: lower `shots`, `query_shots` or "
                 "`held_out_query`, or provide more images."
             )
-        return _on_device(self._without_episodes(), part)
+        images = _on_device(self._without_episodes(), part)
+        if usable.all():
+            return images
+        warn_of_small_classes(table.names, usable, name, instances)
+        chosen = np.flatnonzero(usable)
+        with jax.ensure_compile_time_eval():
+            return images._replace(offsets=images.offsets[chosen], counts=images.counts[chosen])
+
+    def _usable(self, part: Part, instances: int) -> Bool[np.ndarray, " classes"]:
+        """Which classes tasks are drawn from: all, unless too small ones are to be left out."""
+        counts = self._table(part).counts
+        return counts >= (instances if self.leaves_out_small_classes else 0)
 
     def _table(self, part: Part) -> ImageTable:
         return _read(self._without_episodes(), part)

@@ -1,17 +1,26 @@
 """Your own images, in a folder for each class."""
 
-import warnings
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from bmaml.errors import BmamlError
 from bmaml.tasks.images.cache import ImageTable, cached_images, fingerprint_files
-from bmaml.tasks.images.decode import Mode, decode_classes, read_image
+from bmaml.tasks.images.decode import decode_classes
 from bmaml.tasks.images.episodes import ImageEpisodes, Part
+from bmaml.tasks.images.image_file import VERSION, ImageForm, UnreadableImageError, quiet_pillow
+from bmaml.tasks.images.skipped import Skipped, shown, warn_of_skipped
+from bmaml.tasks.source import Split
 
-SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
+# With some that can often not be read, such as a telephone's: to name them is better than silence.
+SUFFIXES = frozenset(
+    {".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".bmp", ".gif", ".tif", ".tiff"}
+    | {".webp", ".avif", ".heic", ".heif", ".pbm", ".pgm", ".pnm", ".ppm"}
+)
 # What people call the folder of each part.
 PART_NAMES: dict[Part, tuple[str, ...]] = {
     "train": ("train", "training"),
@@ -28,8 +37,11 @@ class ImageFolder(ImageEpisodes):
     folders of the classes themselves. The latter are dealt out by a shuffle of their names that
     depends on `seed`: `validation_share` of them for validation, `test_share` for testing, the others
     for training. Images become `size` × `size` pixels, in colour or grey. Files that cannot be read
-    are left out, with a warning that names them.
+    are left out, with a warning that names them, and so are classes with too few images for a task. A
+    held-out task has `held_out_query` query images of each class, or as many as the smallest has left.
     """
+
+    leaves_out_small_classes: ClassVar[bool] = True
 
     folder: str
     size: int = 84
@@ -46,9 +58,13 @@ class ImageFolder(ImageEpisodes):
         if min(shares) < 0 or sum(shares) >= 1:
             raise ValueError("validation_share and test_share must leave classes for training.")
 
+    @property
+    def form(self) -> ImageForm:
+        """As `size` and `colour` say."""
+        return ImageForm(self.size, "colour" if self.colour else "grey")
+
     def read(self, part: Part) -> ImageTable:
         """The images of one part."""
-        mode: Mode = "colour" if self.colour else "grey"
         folder = Path(self.folder).expanduser().absolute()
         if any((folder / name).is_dir() for name in PART_NAMES["train"]):
             found = part_folder(folder, part)
@@ -57,11 +73,17 @@ class ImageFolder(ImageEpisodes):
                     f"{folder} has a folder for training but none for {part}: add "
                     f"{' or '.join(PART_NAMES[part])}, with a folder for each class inside."
                 )
-            return read_image_classes("folder", class_files(found), self.size, mode)
+            return read_image_classes("folder", class_files(found), self.form)
         files = self._dealt(class_files(folder), part)
         if not files:
             raise BmamlError(f"{folder} has too few classes to keep any for {part}: add classes.")
-        return read_image_classes("folder", files, self.size, mode)
+        return read_image_classes("folder", files, self.form)
+
+    def _held_out_query(self, split: Split) -> int:
+        """As many as the smallest class has to spare: people's classes have a few images each."""
+        counts = self._table(split).counts
+        spare = counts[counts > self.shots] - self.shots
+        return min(self.held_out_query, int(spare.min()) if len(spare) else 1)
 
     def _dealt(self, files: dict[str, list[Path]], part: Part) -> dict[str, list[Path]]:
         order = np.random.default_rng(self.seed).permutation(len(files))
@@ -73,56 +95,97 @@ class ImageFolder(ImageEpisodes):
 
 
 def read_image_classes(
-    name: str, files: dict[str, list[Path]], size: int, mode: Mode, *, skip_broken: bool = True
+    name: str, files: dict[str, list[Path]], form: ImageForm, *, skip_broken: bool = True
 ) -> ImageTable:
-    """Images of each class through the cache; broken files are named and left out, or an error."""
-    broken: list[str] = []
+    """Images of each class through the cache; broken files are named and left out, or an error.
+
+    They are named when they are decoded, and not again as long as the cache has the others.
+    """
+    skipped: list[Skipped] = []
 
     def decode(path: Path) -> np.ndarray | None:
         try:
-            return read_image(path, size, mode)
-        except BmamlError:
+            return form.read(path)
+        except UnreadableImageError as error:
             if not skip_broken:
                 raise
-            broken.append(str(path))
+            skipped.append(Skipped(str(path), error.reason))
             return None
 
-    paths = {label: [str(path) for path in paths] for label, paths in files.items()}
-    fingerprint = fingerprint_files((path for paths in files.values() for path in paths), paths)
+    names = {label: [str(path) for path in paths] for label, paths in files.items()}
+    every = [path for paths in files.values() for path in paths]
+    # A link that points nowhere has no state to look at; it is one more broken file.
+    present = (path for path in every if os.path.exists(path)) if skip_broken else every
+    fingerprint = fingerprint_files(present, names, VERSION)
     # The labels tell the parts of a data set apart.
-    settings = [size, mode, sorted(paths), _common_folder(files)]
-    table = cached_images(name, settings, fingerprint, lambda: decode_classes(name, files, decode))
-    if broken:
-        told = ", ".join(broken[:5]) + (", …" if len(broken) > 5 else "")
-        warnings.warn(
-            f"{len(broken)} of {sum(map(len, files.values()))} files are not images that can be read "
-            f"and were left out: {told}",
-            stacklevel=2,
-        )
+    settings = [form.size, form.mode, sorted(names), _common_folder(files)]
+    try:
+        with quiet_pillow():
+            table = cached_images(
+                name, settings, fingerprint, lambda: decode_classes(name, files, decode)
+            )
+    except BmamlError as error:
+        if len(skipped) < len(every):
+            raise
+        raise BmamlError(
+            f"None of the {len(every)} files is an image that can be read, such as "
+            f"{shown(skipped[0].file)} ({skipped[0].reason}): check the folder."
+        ) from error
+    warn_of_skipped(skipped, len(every))
     return table
 
 
 def class_files(folder: Path) -> dict[str, list[Path]]:
     """The image files of each folder in `folder`, both in alphabetical order."""
-    try:
-        classes = sorted(path for path in folder.iterdir() if path.is_dir())
-        files = {path.name: image_files(path) for path in classes}
-    except OSError as error:
-        raise BmamlError(
-            f"{folder} cannot be read ({error.strerror}): give the folder that holds the images."
-        ) from error
+    files = {path.name: image_files(path) for path in class_folders(folder)}
     files = {name: paths for name, paths in files.items() if paths}
     if not files:
-        raise BmamlError(f"{folder} has no images: put those of each class into a folder of its own.")
+        raise BmamlError(
+            f"{folder} has no images in folders: put those of each class into a folder of its own."
+        )
     return files
 
 
+def class_folders(folder: Path) -> list[Path]:
+    """The folders in a folder, in alphabetical order; hidden ones are none."""
+    try:
+        return sorted(
+            path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")
+        )
+    except OSError as error:
+        raise _cannot_be_read(folder, error) from error
+
+
 def image_files(folder: Path) -> list[Path]:
-    """The images in a folder, in alphabetical order; hidden files are none."""
+    """The images in a folder and the folders in it, in alphabetical order; hidden ones are none."""
     return sorted(
-        path
-        for path in folder.iterdir()
-        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+        Path(place, name)
+        for place, names in _walk(folder)
+        for name in names
+        if os.path.splitext(name)[1].lower() in SUFFIXES and not name.startswith(".")
+    )
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Every folder with the names of its files; links to folders are followed, but never in circles."""
+
+    def fail(error: OSError) -> None:
+        raise _cannot_be_read(Path(error.filename or folder), error) from error
+
+    seen: set[tuple[int, int]] = set()
+    for place, folders, names in os.walk(folder, followlinks=True, onerror=fail):
+        status = os.stat(place)
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield place, names
+
+
+def _cannot_be_read(folder: Path, error: OSError) -> BmamlError:
+    return BmamlError(
+        f"{folder} cannot be read ({error.strerror}): give the folder that holds the images."
     )
 
 

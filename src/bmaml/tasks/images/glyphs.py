@@ -9,7 +9,8 @@ from bmaml.tasks.images.cache import Block, ImageTable, cached_images, fingerpri
 from bmaml.tasks.images.decode import show_progress
 from bmaml.tasks.images.episodes import ImageEpisodes, Part
 from bmaml.tasks.images.glyph_classes import glyph_classes
-from bmaml.tasks.images.glyph_outlines import Distortion, Typefaces, draw, font_files
+from bmaml.tasks.images.glyph_outlines import SIZE, Distortion, Typefaces, draw, font_files
+from bmaml.tasks.images.image_file import ImageForm
 
 # To be raised by whoever changes what is drawn, so that nobody keeps the images of before.
 VERSION = 1
@@ -40,6 +41,11 @@ class Glyphs(ImageEpisodes):
         super().__post_init__()
         if self.instances < 1:
             raise ValueError(f"instances is {self.instances}; a class has at least one image.")
+
+    @property
+    def form(self) -> ImageForm:
+        """Grey, and ink is 1."""
+        return ImageForm(SIZE, "grey", inverted=True)
 
     def read(self, part: Part) -> ImageTable:
         """The glyphs of one part; all parts are drawn together."""

@@ -13,6 +13,7 @@ from bmaml.tasks.images.cache import Block, ImageTable, cached_images, fingerpri
 from bmaml.tasks.images.decode import show_progress
 from bmaml.tasks.images.episodes import ImageEpisodes, Part
 from bmaml.tasks.images.folder import class_files, part_folder, read_image_classes
+from bmaml.tasks.images.image_file import ImageForm
 from bmaml.tasks.images.pickles import read_pickle
 
 SHORT: dict[Part, str] = {"train": "train", "validation": "val", "test": "test"}
@@ -50,6 +51,11 @@ class MiniImageNet(ImageEpisodes):
         if self.size < 1:
             raise ValueError(f"size is {self.size}; an image has at least one pixel.")
 
+    @property
+    def form(self) -> ImageForm:
+        """In colour."""
+        return ImageForm(self.size, "colour")
+
     def read(self, part: Part) -> ImageTable:
         """The photographs of one part."""
         folder = Path(self.folder).expanduser().absolute()
@@ -67,7 +73,7 @@ class MiniImageNet(ImageEpisodes):
                 f"JPEGs in images/, for a folder {SHORT[part]} with a folder for each class, and for "
                 f"{' or '.join(PICKLES[part])}."
             )
-        return read_image_classes(name, files, self.size, "colour", skip_broken=False)
+        return read_image_classes(name, files, self.form, skip_broken=False)
 
 
 def _listing(folder: Path, part: Part) -> Path | None:

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from bmaml.errors import BmamlError
 from bmaml.tasks.images.cache import ImageTable, cached_images, fingerprint_files
-from bmaml.tasks.images.decode import decode_classes, read_image
+from bmaml.tasks.images.decode import decode_classes
 from bmaml.tasks.images.episodes import ImageEpisodes, Part
 from bmaml.tasks.images.folder import image_files
+from bmaml.tasks.images.image_file import VERSION, ImageForm
 
 # Every sixth of the 30 background alphabets in alphabetical order is for validation.
 VALIDATION_STRIDE = 6
@@ -54,6 +53,11 @@ class Omniglot(ImageEpisodes):
         if self.split not in ("background", "vinyals"):
             raise ValueError(f"split is {self.split!r}; it must be 'background' or 'vinyals'.")
 
+    @property
+    def form(self) -> ImageForm:
+        """Grey, and ink is 1."""
+        return ImageForm(self.size, "grey", inverted=True)
+
     def rotates(self, part: Part) -> bool:
         """Turned characters are classes in training, and in testing only if asked for."""
         return self.rotations if part == "train" else self.held_out_rotations
@@ -62,15 +66,12 @@ class Omniglot(ImageEpisodes):
         """The drawings of one part."""
         folder = Path(self.folder).expanduser().absolute()
         files = self._files(folder, part)
-        fingerprint = fingerprint_files(path for paths in files.values() for path in paths)
+        fingerprint = fingerprint_files((path for paths in files.values() for path in paths), VERSION)
         settings = [str(folder), self.size, self.split, part]
         name = f"omniglot-{part}"
         return cached_images(
-            name, settings, fingerprint, lambda: decode_classes(name, files, self._ink)
+            name, settings, fingerprint, lambda: decode_classes(name, files, self.form.read)
         )
-
-    def _ink(self, path: Path) -> np.ndarray:
-        return 255 - read_image(path, self.size, "grey")
 
     def _files(self, folder: Path, part: Part) -> dict[str, list[Path]]:
         if self.split == "vinyals":

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 from scipy import stats
 
-from bmaml.tasks.images.distinct import distinct
+from bmaml.tasks.distinct import distinct
 
 
 def test_every_ordered_choice_is_equally_likely():

@@ -1,0 +1,207 @@
+"""A trained learner and how rows of a table become its inputs: all that predicting takes."""
+
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bmaml.errors import BmamlError, OutsideTrainingWarning
+from bmaml.many import Groups, predict_many
+from bmaml.recipe import Recipe
+from bmaml.run_folder import read_description
+from bmaml.tables.encoding import Encoding
+from bmaml.tables.predictions import (
+    QUANTILES,
+    ClassPredictions,
+    KeepNumbers,
+    NumberPredictions,
+    keep_labels,
+)
+from bmaml.tables.prepare import Prepared, TaskRows, group_rows
+from bmaml.tables.read import read_table
+from bmaml.tables.targets import NumberTarget
+from bmaml.tasks.table import TableTasks
+from bmaml.train import fit
+from bmaml.trained import Trained
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """What training on a table leaves; `load` finds it in a run folder.
+
+    Arguments:
+        trained: the meta-trained learner, on encoded rows.
+        encoding: how rows are encoded, learned on training tasks.
+        recipe: how it was trained.
+    """
+
+    trained: Trained
+    encoding: Encoding
+    recipe: Recipe
+
+    @classmethod
+    def fit(
+        cls,
+        prepared: Prepared,
+        *,
+        method: str = "bmaml",
+        method_options: Mapping[str, Any] | None = None,
+        hidden: Sequence[int] = (40, 40, 40),
+        shots: int | None = None,
+        steps: int = 3_000,
+        seed: int = 0,
+        batch_size: int = 10,
+        source: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> "TableModel":
+        """Meta-train on the training tasks of a table.
+
+        Arguments:
+            prepared: what `prepare` made of it.
+            method: one of `bmaml.METHODS`.
+            method_options: those of the method's preset.
+            hidden: the widths of the network's hidden layers.
+            shots: the most support rows of a training episode; None is half of a typical task.
+            steps: meta-updates.
+            seed: of initial particles and batches.
+            batch_size: tasks a meta-update, or all there are if that is fewer.
+            source: the path of the table and the options of `prepare`, to find test tasks again.
+            options: the other options of `bmaml.fit`, such as `out` and `progress`.
+        """
+        tasks = TableTasks(prepared, shots)
+        encoding = prepared.encoding
+        known = {"path": None, "task": encoding.task, "target": encoding.target}
+        recipe = Recipe(
+            tasks="table",
+            method=method,
+            method_options=dict(method_options or {}),
+            task_options={
+                **known,
+                **(source or {}),
+                "shots": tasks.most_support,
+                "encoding": encoding.to_json(),
+            },
+            model_options={"hidden": [int(width) for width in hidden]},
+        )
+        trained = fit(
+            recipe.learner(),
+            tasks,
+            steps=steps,
+            seed=seed,
+            batch_size=min(batch_size, len(prepared.parts["train"].counts)),
+            description=recipe.to_json(),
+            **options,
+        )
+        return cls(trained, encoding, recipe)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> "TableModel":
+        """The model in a run folder that was trained on a table."""
+        recipe = Recipe.from_json(read_description(folder))
+        if recipe.tasks != "table":
+            raise BmamlError(f"{folder} was trained on {recipe.tasks}, not on a table.")
+        encoding = Encoding.from_json(recipe.task_options.get("encoding", {}))
+        return cls(Trained.load(folder, recipe.learner()), encoding, recipe)
+
+    def read(self, path: str | os.PathLike[str], *, support: bool = False) -> "pandas.DataFrame":
+        """A file of rows like those of training; one of support rows may have none."""
+        return read_table(path, text=self.encoding.text_columns, allow_empty=support)
+
+    @property
+    def kind(self) -> str:
+        """What it predicts: "numbers" or "labels"."""
+        return self.encoding.kind
+
+    def predict(
+        self,
+        query: "pandas.DataFrame",
+        support: "pandas.DataFrame | None" = None,
+        *,
+        steps: int | None = None,
+        quantiles: Sequence[float] = QUANTILES,
+        warn: bool = True,
+    ) -> NumberPredictions | ClassPredictions:
+        """Predict each row of `query` from the rows of `support` that belong to the same task.
+
+        With the column of tasks in both frames, rows belong together by its values, and a task
+        without support rows gets the prior prediction; without it in the query, all rows are of
+        one task. All tasks are adapted to and predicted in large batches.
+
+        Arguments:
+            query: the features of the rows to predict.
+            support: features and targets of what is known; None is nothing.
+            steps: inner updates; None is the trained number.
+            quantiles: the levels to give for numbers.
+            warn: with an `OutsideTrainingWarning` where rows lie far outside what training covered.
+
+        Returns:
+            One prediction a row, in the order of `query`, in the units of the table.
+        """
+        keep = KeepNumbers(tuple(quantiles))
+        target = self.encoding.targets
+        if isinstance(target, NumberTarget):
+            return keep.in_units(
+                self.predict_kept(query, support, keep, steps=steps, warn=warn), target
+            )
+        kept = self.predict_kept(query, support, keep_labels, steps=steps, warn=warn)
+        return ClassPredictions(target.classes, **kept)
+
+    def predict_kept(
+        self,
+        query: "pandas.DataFrame",
+        support: "pandas.DataFrame | None",
+        of_prediction: Callable[[Any], dict[str, Any]],
+        *,
+        steps: int | None = None,
+        warn: bool = True,
+    ) -> dict[str, np.ndarray]:
+        """What `of_prediction` keeps of each row's prediction; see `many.predict_many`."""
+        if support is not None and len(support) == 0:
+            support = None
+        if warn:
+            for frame, what in ((support, "support"), (query, "query")):
+                if frame is not None:
+                    self._warn(frame, what)
+        asked, order = group_rows(query, self.encoding, with_targets=False)
+        known = None if support is None else group_rows(support, self.encoding, with_targets=True)[0]
+        groups = Groups(asked.x, asked.starts, asked.counts)
+        kept = predict_many(self.trained, self._match(known, asked), groups, of_prediction, steps=steps)
+        return _in_order(kept, order)
+
+    def _match(self, known: TaskRows | None, asked: TaskRows) -> Groups:
+        """The support of each task that is asked about."""
+        count = len(asked.counts)
+        if known is None:
+            empty = np.zeros(count, np.int32)
+            example = self.trained.example
+            x = np.zeros((0, *example.x.shape[1:]), example.x.dtype)
+            return Groups(x, empty, empty, np.zeros((0, *example.y.shape[1:]), example.y.dtype))
+        unnamed = asked.names == ("",) or known.names == ("",)
+        if unnamed and (count > 1 or len(known.counts) > 1):
+            raise BmamlError(
+                f"The support has rows of {len(known.counts)} task(s) and the query of {count}, but "
+                f"not both say which: add the column {self.encoding.task!r} to both."
+            )
+        if unnamed:
+            return Groups(known.x, known.starts, known.counts, known.y)
+        place = {name: i for i, name in enumerate(known.names)}
+        found = np.array([place.get(name, -1) for name in asked.names])
+        starts = np.where(found < 0, 0, known.starts[found])
+        return Groups(known.x, starts, np.where(found < 0, 0, known.counts[found]), known.y)
+
+    def _warn(self, frame: "pandas.DataFrame", what: str) -> None:
+        for sentence in self.encoding.outside(frame, with_targets=what == "support"):
+            warnings.warn(f"The {what}: {sentence}", OutsideTrainingWarning, stacklevel=4)
+
+
+def _in_order(kept: dict[str, np.ndarray], order: np.ndarray) -> dict[str, np.ndarray]:
+    """From rows sorted by task to the order of the frame."""
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return {name: values[back] for name, values in kept.items()}

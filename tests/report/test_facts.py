@@ -1,0 +1,87 @@
+"""The command that a page shows makes the run that it is shown for."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+import tyro
+
+from bmaml.cli.main import Command
+from bmaml.cli.train import name_the_kind
+from bmaml.recipe import Recipe
+from bmaml.report.facts import command, describe_run
+
+SETTINGS = {"steps": 70, "seeds": [3], "batch_size": 4, "validate_every": 9, "bmaml": "0.1.0"}
+TABLE = {
+    "path": "/data/a b.csv",
+    "task": "shop no. 1",
+    "target": "$ & 'x'",
+    "features": ["a", "b c"],
+    "kind": "numbers",
+    "validation_share": 0.2,
+    "test_share": 0.1,
+    "seed": 5,
+    "shots": 6,
+    "encoding": {"features": [{"name": "a"}]},
+}
+IMAGES = {"ways": 3, "shots": 1, "query_shots": 2, "num_tasks": None}
+RECIPES = [
+    Recipe(
+        "sinusoid", "bmaml", {"num_particles": 7, "step_size": 0.1}, {"shots": 4, "num_tasks": None}
+    ),
+    Recipe("glyphs", "maml", {"inner_steps": 3}, IMAGES, {"filters": 8, "norm": "task"}),
+    Recipe(
+        "omniglot",
+        "emaml",
+        {"settings": "paper"},
+        {**IMAGES, "folder": "/my data/omniglot", "split": "vinyals", "rotations": True},
+    ),
+    Recipe("folder", "bmaml", {}, {**IMAGES, "folder": "/my pictures", "size": 28, "colour": False}),
+    Recipe("table", "bfa", {"num_particles": 2}, TABLE, {"hidden": [5, 6]}),
+]
+
+
+def parsed(line):
+    words = shlex.split(line)
+    assert words[0] == "bmaml"
+    return tyro.cli(Command, args=name_the_kind(words[1:]))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.tasks)
+def test_the_command_line_understands_it_as_the_same_run(recipe):
+    train = parsed(command(recipe, SETTINGS, Path("/runs/it is")))
+    assert train.source == recipe.tasks
+    assert train.method == recipe.method
+    assert train.method_options() == {"settings": "paper", **recipe.method_options}
+    assert (train.steps, train.seed, train.batch_size, train.validate_every) == (70, 3, 4, 9)
+    assert train.out == Path("/runs/it is")
+    for name, value in recipe.model_options.items():
+        assert getattr(train, name) == (tuple(value) if isinstance(value, list) else value)
+    if recipe.tasks == "table":
+        assert train.path == Path(TABLE["path"])
+        assert train.features == ("a", "b c")
+        for name in ("task", "target", "kind", "validation_share", "test_share", "shots"):
+            assert getattr(train, name) == TABLE[name]
+        assert train.split_seed == 5
+    else:
+        assert train.task_options() == recipe.task_options
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings"),
+    [
+        (Recipe("table", "bmaml", {}, {**TABLE, "path": None}), SETTINGS),
+        (Recipe("sinusoid", "bmaml", {"leader_steps": 3}, {"shots": 4, "num_tasks": 9}), SETTINGS),
+        (Recipe("sinusoid", "bmaml", {}, {"shots": 4, "num_tasks": 9}), {**SETTINGS, "seeds": [1, 2]}),
+    ],
+)
+def test_what_only_python_can_make_has_no_command(recipe, settings):
+    assert command(recipe, settings, Path("/runs/it")) is None
+
+
+def test_facts_name_method_data_and_seeds():
+    facts = describe_run(RECIPES[0], SETTINGS)
+    assert facts["method"] == "bmaml, num particles 7, step size 0.1"
+    assert facts["tasks"] == "sinusoid, shots 4"
+    assert facts["seeds"] == "3"
+    assert facts["meta-updates"] == "70 of 4 tasks"
