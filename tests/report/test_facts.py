@@ -25,6 +25,7 @@ TABLE = {
     "encoding": {"features": [{"name": "a"}]},
 }
 IMAGES = {"ways": 3, "shots": 1, "query_shots": 2, "num_tasks": None}
+SHARES = {"validation_share": 0.3, "test_share": 0.1}
 RECIPES = [
     Recipe(
         "sinusoid", "bmaml", {"num_particles": 7, "step_size": 0.1}, {"shots": 4, "num_tasks": None}
@@ -36,7 +37,12 @@ RECIPES = [
         {"settings": "paper"},
         {**IMAGES, "folder": "/my data/omniglot", "split": "vinyals", "rotations": True},
     ),
-    Recipe("folder", "bmaml", {}, {**IMAGES, "folder": "/my pictures", "size": 28, "colour": False}),
+    Recipe(
+        "folder",
+        "bmaml",
+        {},
+        {**IMAGES, "folder": "/my pictures", "size": 28, "colour": False, **SHARES},
+    ),
     Recipe("table", "bfa", {"num_particles": 2}, TABLE, {"hidden": [5, 6]}),
 ]
 

@@ -311,6 +311,14 @@ def test_columns_survive_json(column):
     assert type(column).from_json(json.loads(text)) == column
 
 
+@pytest.mark.parametrize(
+    "since", ["2024-02-30", "NaT", "today", "2024-01-01T00:00+02:00", "٢٠٢٤-٠١-٠١"]
+)
+def test_a_date_column_needs_a_date(since):
+    with pytest.raises(BmamlError, match="since of 'd' is not a date"):
+        DateColumn.from_json({**EXAMPLES[1].to_json(), "since": since})
+
+
 BAD = [None, "", -1, 0, float("nan"), float("inf"), [], {}, True, "x", 10**400, [[]], ["x", "x"]]
 
 

@@ -46,7 +46,7 @@ def test_parts_hold_all_rows_of_their_tasks():
     }
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(st.one_of(tables(), tables(orderly=True)), KINDS, st.integers(0, 9))
 def test_any_table_is_prepared_or_gets_one_sentence(frame, kind, seed):
     try:

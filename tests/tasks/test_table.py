@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bmaml.tables import Encoding, NumberColumn, NumberTarget
 from bmaml.tables.prepare import Prepared, TaskRows
 from bmaml.tasks import TableTasks
 from bmaml.tasks.table import WINDOW
@@ -26,10 +27,10 @@ def rows_of(sizes=SIZES):
 
 def tasks_of(shots=5, sizes=SIZES):
     part = rows_of(sizes)
-    prepared = Prepared(
-        encoding=None, parts=dict.fromkeys(("train", "validation", "test"), part), notes=()
-    )  # type: ignore[arg-type]
-    return TableTasks(prepared, shots)
+    features = tuple(NumberColumn(name, 0.0, 1.0, 0.0, -1.0, 1.0, False) for name in ("task", "row"))
+    encoding = Encoding("who", "y", features, NumberTarget(0.0, 1.0, -1.0, 1.0))
+    parts = dict.fromkeys(("train", "validation", "test"), part)
+    return TableTasks(Prepared(encoding, parts, ()), shots)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import csv
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,19 @@ def print_frame(frame: "pandas.DataFrame", title: str) -> None:
         table.add_column(str(name), overflow="fold")
     for row in frame.itertuples(index=False):
         table.add_row(*map(_told, row))
+    Console().print(table)
+
+
+def print_scores(scores: Mapping[str, float], title: str) -> None:
+    """Names and values, one a line."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title)
+    table.add_column("score")
+    table.add_column("value", justify="right")
+    for name, value in scores.items():
+        table.add_row(name, f"{value:.4f}")
     Console().print(table)
 
 

@@ -1,6 +1,7 @@
 """Few-shot classification in scikit-learn's habits."""
 
 from dataclasses import replace
+from inspect import cleandoc
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ class FewShotClassifier(ClassifierMixin, FewShot):
         model.predict_proba(new_X)
     """
 
-    __doc__ = f"{__doc__}\n{Settings.__doc__}"
+    __doc__ = f"{cleandoc(__doc__ or '')}\n\n{cleandoc(Settings.__doc__ or '')}"
     kind: ClassVar[Literal["numbers", "labels"]] = "labels"
 
     def predict(self, X: Any) -> np.ndarray:

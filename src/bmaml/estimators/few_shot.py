@@ -73,14 +73,7 @@ class FewShot(Settings):
         target = free_name(y, "target", frame.columns)
         task = free_name(groups, "task", [*frame.columns, target])
         with value_errors():
-            options = {
-                "task": task,
-                "target": target,
-                "kind": self.kind,
-                "validation_share": self.validation_share,
-                "test_share": 0.0,  # What to test on is for the caller to keep.
-                "seed": seed,
-            }
+            options = {"task": task, "target": target, "kind": self.kind, **self.split_options(seed)}
             table = frame.assign(**{target: targets, task: tasks})
             prepared = self._prepare(table, options, alone)
             model = self._train(prepared, options, seed)
@@ -125,6 +118,7 @@ class FewShot(Settings):
             "steps": settings["steps"],
             "hidden": tuple(recipe.model_options["hidden"]),
             "batch_size": settings["batch_size"],
+            "validation_share": recipe.task_options.get("validation_share"),
             "random_state": model.trained.seed,
         }
         estimator = cls(**options)

@@ -1,6 +1,7 @@
 """Few-shot regression in scikit-learn's habits."""
 
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax.numpy as jnp
@@ -27,7 +28,7 @@ class FewShotRegressor(RegressorMixin, FewShot):
         mean, std = model.predict(new_X, return_std=True)
     """
 
-    __doc__ = f"{__doc__}\n{Settings.__doc__}"
+    __doc__ = f"{cleandoc(__doc__ or '')}\n\n{cleandoc(Settings.__doc__ or '')}"
     kind: ClassVar[Literal["numbers", "labels"]] = "numbers"
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -10,7 +10,7 @@ _ONE_PARTICLE = ("maml", "fomaml")
 
 
 class Settings(BaseEstimator):
-    """The parameters.
+    """The parameters of both estimators.
 
     Arguments:
         method: "bmaml", "bfa", "emaml", "maml", "fomaml" or "reptile".
@@ -64,3 +64,13 @@ class Settings(BaseEstimator):
         if self.method in _ONE_PARTICLE and options.pop("num_particles") not in (None, 1):
             raise ValueError(f"{self.method} has one particle: leave num_particles out, or use emaml.")
         return {name: value for name, value in options.items() if value is not None}
+
+    def split_options(self, seed: int) -> dict[str, Any]:
+        """Those of the split into tasks to train and to validate on."""
+        if self.validation_share == 0:
+            raise ValueError(
+                "validation_share is 0, but some tasks must choose which particles are kept: give a "
+                "share above 0."
+            )
+        # What to test on is for the caller to keep.
+        return {"validation_share": self.validation_share, "test_share": 0.0, "seed": seed}

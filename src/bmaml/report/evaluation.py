@@ -77,7 +77,8 @@ class Evaluation:
             claim = f"the {extreme} {metric.title} ({value}{level})"
             claims.setdefault(found.score.method, []).append(claim)
         told = [f"{method} has {' and '.join(claim)}" for method, claim in claims.items()]
-        return f"At {rows} support row{'' if rows == 1 else 's'} {'; '.join(told) or 'no score is finite'}."
+        rows_told = f"{rows} support row{'' if rows == 1 else 's'}"
+        return f"At {rows_told} {'; '.join(told) or 'no score is finite'}."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a JSON file."""

@@ -140,8 +140,9 @@ def score_method(
 def estimate(values: Float[np.ndarray, " tasks"]) -> Estimate:
     r"""The mean over T tasks with $t_{T-1}\, s / \sqrt T$: Student's quantile, as tasks may be few.
 
-    >>> estimate(np.array([1.0, 3.0]))
-    Estimate(mean=2.0, interval=12.706204736174705)
+    >>> mean, interval = estimate(np.array([1.0, 3.0]))
+    >>> print(f"{mean:.1f} ± {interval:.1f}")
+    2.0 ± 12.7
     """
     count = len(values)
     if count < 2:

@@ -1,5 +1,6 @@
 """How one column of a table becomes inputs: a small class for each kind of column."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # An input further out than this many standard deviations says no more than that it is far out.
 FURTHEST_INPUT = 20.0
 MOST_CATEGORIES = 50
-DATE = r"\d{4,6}-\d\d-\d\d(T\d\d:\d\d:\d\d)?"
+DATE = re.compile(r"\d{4,6}-\d\d-\d\d(T\d\d:\d\d:\d\d)?", re.ASCII)
 
 __all__ = ["CategoryColumn", "ClassTarget", "DateColumn", "NumberColumn", "NumberTarget"]
 
@@ -146,11 +147,7 @@ class DateColumn:
         """The column that `to_json` described."""
         taken = take(values, "a column of dates", kind=str, name=str, since=str, days=object)
         days = NumberColumn.from_json(taken["days"])
-        try:
-            date = re.fullmatch(DATE, taken["since"]) is not None and days_since_1970(taken["since"])
-        except ValueError:  # There is no 30th of February.
-            date = False
-        require(date is not False, f"since of {taken['name']!r} is not a date")
+        require(_is_date(taken["since"]), f"since of {taken['name']!r} is not a date")
         require(days.name == taken["name"], f"{taken['name']!r} has days of another name")
         return DateColumn(taken["name"], taken["since"], days)
 
@@ -235,6 +232,13 @@ class CategoryColumn:
         require(different, f"a category of {name!r} comes twice")
         require(0 < len(categories) <= MOST_CATEGORIES, f"{name!r} has {len(categories)} categories")
         return CategoryColumn(name, tuple(categories), taken["has_missing"], taken["has_other"])
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return DATE.fullmatch(text) is not None and math.isfinite(days_since_1970(text))
+    except ValueError:  # There is no 30th of February.
+        return False
 
 
 def days_since_1970(date: str) -> float:

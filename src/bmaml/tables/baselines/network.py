@@ -27,7 +27,7 @@ class Network(Baseline):
     """An ensemble of networks that climb the posterior of the support rows alone, by Adam.
 
     Network, likelihood and prior are the run's. (The inner update of the run is made for few steps
-    from a good beginning: from a random one it takes ten times as long and ends further off.)
+    from a good beginning: from a random one, 500 of them fit worse than 300 of Adam's.)
     Without support rows, the prediction is that of all training rows.
     """
 
