@@ -44,7 +44,7 @@ def test_steps_compose(name):
 
 @ALL
 def test_moves_towards_the_posterior(name):
-    particles = -3.0 + jax.random.normal(jax.random.key(0), (20, 2))
+    particles = -3.0 + jax.random.normal(jax.random.key(0), (100, 2))
     moved = INNER_UPDATES[name](step_size=0.3, steps=300).run(
         gaussian_target(mean=2.0), particles, key=jax.random.key(1)
     )
@@ -64,7 +64,7 @@ def test_meta_gradients_are_finite_at_coincident_particles(name, control):
         adapted = learner.adapt(particles, task.support, key=jax.random.key(0))
         return jnp.sum(learner.predict(adapted, task.query.x).mean)
 
-    for leaf in jax.tree.leaves(jax.grad(after)(initial)):
+    for leaf in jax.tree.leaves(jax.jit(jax.grad(after))(initial)):
         assert np.all(np.isfinite(leaf))
 
 
@@ -72,7 +72,8 @@ def test_meta_gradients_are_finite_at_coincident_particles(name, control):
 @pytest.mark.parametrize(("step_size", "far"), [(0.03, 1.0), (0.1, 1000.0), (10.0, 1.0)])
 def test_a_thousand_steps_never_blow_up(name, step_size, far):
     """Far more steps, and far larger steps, than anyone trains with; points far outside."""
-    learner = small_learner(INNER_UPDATES[name](step_size=step_size))
+    update = INNER_UPDATES[name](step_size=step_size)
+    learner = small_learner(update)
     task = one_task()
     support = task.support._replace(x=far * task.support.x)
     adapt = jax.jit(learner.adapt, static_argnames="steps")
@@ -81,7 +82,10 @@ def test_a_thousand_steps_never_blow_up(name, step_size, far):
     assert np.all(np.isfinite(prediction.mean))
     assert np.max(np.abs(prediction.mean)) < 50.0
     density = jax.vmap(bayesian_posterior().log_density, in_axes=(0, None))
-    assert np.all(density(adapted, support) > density(initial_particles(learner), support) - 10.0)
+    # A sample of a D-dimensional posterior lies about D/2 below its mode, give or take √(D/2).
+    size = sum(leaf[0].size for leaf in jax.tree.leaves(adapted))
+    loss = 10.0 + getattr(update, "temperature", 0.0) * size
+    assert np.all(density(adapted, support) > density(initial_particles(learner), support) - loss)
 
 
 @ALL

@@ -66,6 +66,6 @@ def test_meta_gradients_match_finite_differences(name, inner):
             return learner.meta_loss(moved, batch, key=key)
 
         slope = jax.grad(along)(jnp.zeros((), jnp.float64))
-        width = 1e-5
+        width = 1e-6
         numeric = (along(jnp.asarray(width)) - along(jnp.asarray(-width))) / (2 * width)
         np.testing.assert_allclose(slope, numeric, rtol=1e-5)

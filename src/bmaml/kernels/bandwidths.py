@@ -1,0 +1,42 @@
+"""How wide a kernel is: rules from squared distances to a bandwidth h."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Bandwidth = Callable[[Float[Array, "M M"]], Float[Array, ""]]
+
+
+def median(squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
+    r"""$h = \operatorname{median}_{i<j}\lVert\theta^i-\theta^j\rVert^2 / \log(M+1)$."""
+    size = squared_distances.shape[0]
+    if size == 1:
+        return jnp.ones(())
+    return jnp.median(squared_distances[jnp.triu_indices(size, k=1)]) / jnp.log(size + 1.0)
+
+
+def authors_median(squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
+    r"""The median over all M² entries, the zeros on the diagonal included, over $\log M$."""
+    size = squared_distances.shape[0]
+    if size == 1:
+        return jnp.ones(())
+    return jnp.median(squared_distances) / jnp.log(float(size))
+
+
+def fixed(value: float) -> Bandwidth:
+    """A constant bandwidth."""
+    if not value > 0:
+        raise ValueError(f"The kernel bandwidth is {value}; it must be positive.")
+    return lambda squared_distances: jnp.full((), value)
+
+
+def as_bandwidth(rule: "str | float | Bandwidth") -> Bandwidth:
+    """Turn `"median"`, a number or a function of the squared distances into a bandwidth rule."""
+    if callable(rule):
+        return rule
+    if isinstance(rule, int | float):
+        return fixed(float(rule))
+    if rule == "median":
+        return median
+    raise ValueError(f"Unknown bandwidth {rule!r}: use 'median', a positive number or a function.")
