@@ -138,3 +138,17 @@ def test_a_folder_without_the_images_is_named(tmp_path):
         result = bmaml("train", images, "--folder", tmp_path, "--out", tmp_path / "run")
         one_sentence(result, str(tmp_path))
         assert not (tmp_path / "run").exists()
+
+
+def test_policies_are_trained_scored_and_refused_like_everything_else(tmp_path):
+    folder = tmp_path / "navigation"
+    small = ("--tasks", 2, "--episodes", 2, "--particles", 2, "--method", "vpg-reptile", "--quiet")
+    result = bmaml("rl", "navigation", "--iterations", 1, "--out", folder, *small)
+    assert result.returncode == 0, result.stderr
+    assert "bmaml evaluate" in result.stdout
+    scores = json.loads(bmaml("evaluate", folder, "--json").stdout)
+    assert {"return_best", "return_mean", "return_best_before", "return_mean_before"} <= set(scores)
+    other = tmp_path / "other"
+    one_sentence(bmaml("rl", "navigation", "--out", other, "--particles", 0), "at least 1")
+    one_sentence(bmaml("rl", "nowhere", "--out", other), "nowhere")
+    assert not other.exists()

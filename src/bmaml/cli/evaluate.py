@@ -48,7 +48,11 @@ class Evaluate:
 
         if self.steps is not None and self.steps < 0:
             raise BmamlError("--steps must not be negative.")
-        recipe = Recipe.from_json(read_description(self.folder))
+        description = read_description(self.folder)
+        if "reinforcement" in description:
+            self._policies()
+            return
+        recipe = Recipe.from_json(description)
         if self.support_rows is not None and recipe.tasks != "table":
             raise BmamlError(
                 f"--support-rows is for runs on tables, and this one is on {recipe.tasks}."
@@ -63,6 +67,19 @@ class Evaluate:
             raise BmamlError(str(error)) from error
         if self.page:
             self._write_page(trained, recipe, evaluation)
+
+    def _policies(self) -> None:
+        """Returns on test tasks, before and after adaptation."""
+        from bmaml.cli.output import print_scores
+        from bmaml.rl import TrainedPolicies
+
+        trained = TrainedPolicies.load(self.folder, which=self.checkpoint)
+        scores = trained.evaluate(steps=self.steps)
+        settings = trained.settings
+        if self.json:
+            print(json.dumps({**scores, "method": settings.method}))
+        else:
+            print_scores(scores, f"{settings.method} on test tasks of {settings.environment}")
 
     def _table(self, trained: "Trained", recipe: "Recipe") -> "Evaluation":
         """Against support rows, beside baselines."""
@@ -96,9 +113,7 @@ class Evaluate:
 
     def _held_out(self, trained: "Trained", recipe: "Recipe") -> "Evaluation":
         """On the test tasks as they are."""
-        from rich.console import Console
-        from rich.table import Table
-
+        from bmaml.cli.output import print_scores
         from bmaml.report.held_out import evaluate_held_out
 
         tasks = recipe.task_source().held_out("test")
@@ -107,12 +122,7 @@ class Evaluate:
         if self.json:
             print(json.dumps({**scores, "tasks": count, "method": recipe.method}))
             return evaluation
-        table = Table(title=f"{recipe.method} on {count} test tasks of {recipe.tasks}")
-        table.add_column("score")
-        table.add_column("value", justify="right")
-        for name, value in scores.items():
-            table.add_row(name, f"{value:.4f}")
-        Console().print(table)
+        print_scores(scores, f"{recipe.method} on {count} test tasks of {recipe.tasks}")
         return evaluation
 
     def _write_page(self, trained: "Trained", recipe: "Recipe", evaluation: "Evaluation") -> None:

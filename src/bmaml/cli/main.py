@@ -1,5 +1,6 @@
 """The `bmaml` command. Nothing here imports JAX: `bmaml --help` answers at once."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -9,6 +10,7 @@ from bmaml.cli.evaluate import Evaluate
 from bmaml.cli.methods import Methods
 from bmaml.cli.predict import Predict
 from bmaml.cli.reproduce import ReproduceCommand
+from bmaml.cli.rl import ReinforcementLearning
 from bmaml.cli.suggest import Suggest
 from bmaml.cli.train import TrainCommand, name_the_kind
 from bmaml.errors import BmamlError
@@ -18,6 +20,7 @@ Command = (
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Suggest, tyro.conf.subcommand("suggest")]
+    | Annotated[ReinforcementLearning, tyro.conf.subcommand("rl")]
     | ReproduceCommand
     | Annotated[Methods, tyro.conf.subcommand("methods")]
 )
@@ -33,8 +36,12 @@ def main(arguments: list[str] | None = None) -> None:
     )
     try:
         command.run()
+        sys.stdout.flush()
     except BmamlError as error:
         print(f"bmaml: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:  # whoever reads the output has seen enough, such as `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
         print("bmaml: interrupted.", file=sys.stderr)

@@ -1,0 +1,94 @@
+"""Seconds of a meta-iteration by part, and TRPO's curvature product against a plain one.
+
+python benchmarks/rl_learner.py --method svpg-trpo --particles 5
+"""
+
+import argparse
+import resource
+
+import jax
+import jax.numpy as jnp
+from timing import best_seconds
+
+from bmaml.rl import METHODS, Settings, gaussian_policy
+from bmaml.rl.meta.trust_region import Problem
+from bmaml.rl.play import Player
+from bmaml.rl.rollout import draw_tasks
+from bmaml.rl.train import begin
+
+
+def plain_product(problem: Problem, initial, vector):
+    """All tasks at once: forward over reverse through the divergence itself."""
+
+    def divergence(these):
+        new = jax.vmap(lambda task: problem.outputs(these, task))(problem.tasks)
+        gaps = jax.vmap(jax.vmap(lambda old, other, rows: rows.weights @ old.divergence(other)))
+        return jnp.mean(gaps(problem.old, new, problem.query))
+
+    return jax.jvp(jax.grad(divergence), (initial,), (vector,))[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--environment", default="navigation")
+    parser.add_argument("--method", default="svpg-trpo", choices=list(METHODS))
+    parser.add_argument("--settings", default="paper")
+    parser.add_argument("--particles", type=int, default=5)
+    parser.add_argument("--tasks", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+
+    settings = Settings(
+        options.environment,
+        options.method,
+        options.settings,
+        particles=options.particles,
+        tasks=options.tasks,
+    ).resolved()
+    world, method = settings.build_environment(), settings.build_method()
+    policy = gaussian_policy(world.action_size)
+    state = begin(settings, world, policy, method).state
+    initial, carried = jax.tree.map(lambda leaf: leaf[0], (state.particles, state.optimizer_state.meta))
+    player = Player(world, policy, method, settings)
+    tasks = draw_tasks(world, jax.random.key(0), settings.tasks)
+    played = player(initial, tasks, jax.random.key(1))
+    spread = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (settings.tasks, *leaf.shape)), initial)
+    episodes = player.rollout(spread, tasks, jax.random.key(1))
+    update = jax.jit(
+        lambda particles, before, batch: method.meta.update(
+            policy, method.inner, particles, before, batch
+        )
+    )
+    parts = {
+        "episodes, once": lambda: player.rollout(spread, tasks, jax.random.key(1)),
+        "advantages, once": lambda: player.experience_of(episodes),
+        "adaptation": lambda: player.adapt(spread, played.batch.support[0]),
+        "meta-update": lambda: update(initial, carried, played.batch),
+    }
+    if options.method.endswith("trpo"):
+        # The batch goes in as an argument: as a constant it would be folded for minutes.
+        def product(particles, batch, *, plain: bool):
+            problem = Problem.together(policy, method.inner, particles, batch)
+            if plain:
+                return plain_product(problem, particles, particles)
+            return problem.curvature_product(particles, particles)
+
+        ours = jax.jit(lambda particles, batch: product(particles, batch, plain=False))
+        plain = jax.jit(lambda particles, batch: product(particles, batch, plain=True))
+        memory = {
+            name: one.lower(initial, played.batch).compile().memory_analysis().temp_size_in_bytes
+            for name, one in {"task by task": ours, "plain": plain}.items()
+        }
+        parts["curvature product, task by task"] = lambda: ours(initial, played.batch)
+        parts["curvature product, plain"] = lambda: plain(initial, played.batch)
+        for name, size in memory.items():
+            print(f"curvature product, {name}: {size / 2**20:.0f} MiB of temporary memory")
+    waited = {name: (lambda run=run: jax.block_until_ready(run())) for name, run in parts.items()}
+    for name, value in best_seconds(waited, rounds=options.rounds).items():
+        print(f"{name:>36}: {value:8.3f} s")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak memory of the process: {peak:.2f} GiB")
+
+
+if __name__ == "__main__":
+    main()

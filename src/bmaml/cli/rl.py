@@ -1,0 +1,66 @@
+"""`bmaml rl`: meta-reinforcement learning."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+EnvironmentName = Literal[
+    "navigation", "cheetah-velocity", "cheetah-direction", "ant-velocity", "ant-direction"
+]
+
+
+@dataclass(frozen=True)
+class ReinforcementLearning:
+    """Meta-train policies that a few episodes adapt to a new goal.
+
+    What is left out is the paper's. All but navigation need MuJoCo: pip install 'bmaml[rl]'.
+    """
+
+    environment: tyro.conf.Positional[EnvironmentName]
+    """the family of tasks"""
+    out: Path
+    """the run folder"""
+    method: Literal["svpg-trpo", "vpg-trpo", "svpg-chaser", "vpg-reptile"] = "svpg-trpo"
+    """inner update and meta-update; vpg-trpo with one particle is MAML"""
+    particles: int = 5
+    """M, the number of policies"""
+    iterations: int | None = None
+    """meta-updates (default: 100 for navigation, else 200)"""
+    settings: Literal["paper", "authors"] = "paper"
+    """the paper's mathematics, or what its authors' code does"""
+    physics: Literal["authors", "gymnasium"] = "authors"
+    """one physics step for each action, or five as in Gymnasium's robots"""
+    tasks: int = 20
+    """tasks a meta-update"""
+    episodes: int | None = None
+    """episodes of each particle and task for one inner update (default: the paper's)"""
+    step_size: float = 0.1
+    """of the inner update"""
+    meta_step_size: float | None = None
+    """TRPO's bound on the divergence, or Adam's step size (default: the paper's)"""
+    seed: int = 0
+    """seed of everything that is drawn"""
+    threads: int | None = None
+    """threads for physics (default: one for each core); no result depends on it"""
+    resume: bool = False
+    """go on with an interrupted run"""
+    quiet: bool = False
+    """no progress bar"""
+
+    def run(self) -> None:
+        """Train and say where the result is."""
+        from bmaml import rl
+
+        shared = ("environment", "method", "particles", "iterations", "settings", "physics", "tasks")
+        more = ("episodes", "step_size", "meta_step_size", "seed", "threads")
+        settings = rl.Settings(**{name: getattr(self, name) for name in (*shared, *more)})
+        trained = rl.fit(settings, out=self.out, resume=self.resume, progress=not self.quiet)
+        best = next(entry for entry in trained.history if entry["step"] == trained.iteration)
+        reached = best["validation"]["return_best"]
+        print(
+            f"Trained {trained.settings.iterations} iterations; the best particle's return on "
+            f"validation tasks is {reached:.2f}, at iteration {trained.iteration}. "
+            f"Next: bmaml evaluate {self.out}"
+        )

@@ -1,0 +1,163 @@
+"""Episodes of policies in tasks: the one place where policies and environments meet.
+
+All noise comes from a key folded by task, particle and episode, so that an episode's noise depends
+neither on how many others there are nor on how many threads play them.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PyTree
+
+from bmaml.errors import BmamlError
+from bmaml.rl.envs.environment import Environment, HostEnvironment, TaskEnvironment
+from bmaml.rl.policy import GaussianPolicy
+from bmaml.rl.trajectories import Trajectories
+
+# From particles (task, particle, ...), stacked tasks and a key to episodes (task, particle, episode).
+Rollout = Callable[[PyTree, PyTree, Key[Array, ""]], Trajectories]
+
+
+def make_rollout(environment: TaskEnvironment, policy: GaussianPolicy, episodes: int) -> Rollout:
+    """A compiled function that plays `episodes` episodes of every particle in every task."""
+    if isinstance(environment, Environment):
+        return jax.jit(partial(_play, environment, policy, episodes))
+    if isinstance(environment, HostEnvironment):
+        return _HostRollout(environment, policy, episodes)
+    raise ValueError(
+        f"{type(environment).__name__} is neither a functional environment nor one on the host: "
+        "derive it from bmaml.rl.envs.Environment or HostEnvironment."
+    )
+
+
+def draw_tasks(environment: TaskEnvironment, key: Key[Array, ""], count: int) -> PyTree:
+    """`count` stacked tasks; the first ones do not depend on how many follow."""
+    return jax.vmap(lambda index: environment.draw_task(jax.random.fold_in(key, index)))(
+        jnp.arange(count)
+    )
+
+
+def episode_keys(
+    key: Key[Array, ""], tasks: int, particles: int, episodes: int
+) -> Key[Array, "task particle episode"]:
+    """A key for every episode."""
+
+    def folded(task: Array, particle: Array, episode: Array) -> Key[Array, ""]:
+        return jax.random.fold_in(jax.random.fold_in(jax.random.fold_in(key, task), particle), episode)
+
+    over_episodes = jax.vmap(folded, (None, None, 0))
+    over_particles = jax.vmap(over_episodes, (None, 0, None))
+    over_tasks = jax.vmap(over_particles, (0, None, None))
+    return over_tasks(jnp.arange(tasks), jnp.arange(particles), jnp.arange(episodes))
+
+
+def _play(
+    environment: Environment,
+    policy: GaussianPolicy,
+    episodes: int,
+    particles: PyTree,
+    tasks: PyTree,
+    key: Key[Array, ""],
+) -> Trajectories:
+    """All episodes of a functional environment as one scan over time."""
+    tasks_count, particles_count = jax.tree.leaves(particles)[0].shape[:2]
+    keys = episode_keys(key, tasks_count, particles_count, episodes)
+
+    def block(weights: PyTree, task: PyTree, keys: Key[Array, " episode"]) -> Trajectories:
+        """The episodes of one particle in one task."""
+        reset_keys, noise_keys, step_keys = jax.vmap(lambda one: jax.random.split(one, 3), out_axes=1)(
+            keys
+        )
+        shape = (environment.horizon, environment.action_size)
+        noise = jax.vmap(lambda one: jax.random.normal(one, shape), out_axes=1)(noise_keys)
+        start = jax.vmap(environment.reset, (None, 0))(task, reset_keys)
+
+        def advance(carry: tuple, inputs: tuple) -> tuple:
+            states, running = carry
+            time, step_noise = inputs
+            observations = jax.vmap(environment.observe, (None, 0))(task, states)
+            actions = policy.apply(weights, observations).sample(step_noise)
+            time_keys = jax.vmap(jax.random.fold_in, (0, None))(step_keys, time)
+            states, rewards, ended = jax.vmap(environment.step, (None, 0, 0, 0))(
+                task, states, actions, time_keys
+            )
+            return (states, running & ~ended), (observations, actions, rewards, running)
+
+        inputs = (jnp.arange(environment.horizon), noise)
+        _, over_time = jax.lax.scan(advance, (start, jnp.ones(episodes, bool)), inputs)
+        return Trajectories(*(jnp.moveaxis(part, 0, 1) for part in over_time))
+
+    return jax.vmap(jax.vmap(block, (0, None, 0)))(particles, tasks, keys)
+
+
+class _HostRollout:
+    """The same for an environment on the host, in lockstep."""
+
+    def __init__(self, environment: HostEnvironment, policy: GaussianPolicy, episodes: int):
+        self.environment, self.episodes = environment, episodes
+        horizon, action_size = environment.horizon, environment.action_size
+
+        def prepare(
+            tasks: PyTree, key: Key[Array, ""], task_count: int, particle_count: int
+        ) -> tuple[PyTree, Key[Array, " all"], Float[Array, "time all action"]]:
+            """Tasks and reset keys for every episode, and the noise of every action."""
+            keys = episode_keys(key, task_count, particle_count, episodes).reshape(-1)
+            each = particle_count * episodes
+            repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), tasks)
+            reset_keys, noise_keys, _ = jax.vmap(lambda one: jax.random.split(one, 3), out_axes=1)(keys)
+            noise = jax.vmap(lambda one: jax.random.normal(one, (horizon, action_size)), out_axes=1)(
+                noise_keys
+            )
+            return repeated, reset_keys, noise
+
+        def act(
+            particles: PyTree,
+            observations: Float[Array, "task particle episode observation"],
+            noise: Float[Array, "task particle episode action"],
+        ) -> Float[Array, "task particle episode action"]:
+            def one(weights: PyTree, seen: Array, drawn: Array) -> Array:
+                return policy.apply(weights, seen).sample(drawn)
+
+            return jax.vmap(jax.vmap(one))(particles, observations, noise)
+
+        self.prepare = jax.jit(prepare, static_argnums=(2, 3))
+        self.act = jax.jit(act)
+
+    def __call__(self, particles: PyTree, tasks: PyTree, key: Key[Array, ""]) -> Trajectories:
+        count, size = jax.tree.leaves(particles)[0].shape[:2]
+        environment, shape = self.environment, (count, size, self.episodes)
+        every, reset_keys, noise = self.prepare(tasks, key, count, size)
+        noise = np.asarray(noise)
+        horizon, total = environment.horizon, count * size * self.episodes
+        seen = np.zeros((total, horizon, environment.observation_size), np.float32)
+        actions = np.zeros((total, horizon, environment.action_size), np.float32)
+        rewards = np.zeros((total, horizon), np.float32)
+        mask = np.zeros((total, horizon), bool)
+
+        active = np.ones(total, bool)
+        now = environment.reset(jax.tree.map(np.asarray, every), reset_keys)
+        for time in range(horizon):
+            seen[active, time] = now[active]
+            # Episodes that are over see zeros: anything finite will do for them.
+            drawn = self.act(
+                particles,
+                seen[:, time].reshape(*shape, -1),
+                noise[time].reshape(*shape, -1),
+            )
+            chosen = np.asarray(drawn).reshape(total, -1)
+            actions[:, time], mask[:, time] = chosen, active
+            now, reward, ended = environment.step(chosen, active)
+            rewards[active, time] = reward[active]
+            if not (np.all(np.isfinite(now[active])) and np.all(np.isfinite(reward[active]))):
+                raise BmamlError(
+                    f"The simulator returned NaN or infinity at step {time + 1} of an episode: use a "
+                    "smaller step size or fewer inner steps, or look at the environment."
+                )
+            active = active & ~ended
+            if not np.any(active):
+                break
+        parts = (seen, actions, rewards, mask)
+        return Trajectories(*(jnp.asarray(part.reshape(*shape, *part.shape[1:])) for part in parts))

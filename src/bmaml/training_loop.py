@@ -1,0 +1,158 @@
+"""The loop of a training: update, validate, log and save, until the last step or the first trouble.
+
+It knows nothing of what an update is: supervised and reinforcement learning share it.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PyTree
+
+from bmaml.errors import DivergedError, Interrupted
+from bmaml.interrupt import postponed_interrupt
+from bmaml.meta_update import Advance
+from bmaml.run_folder import RunFolder
+from bmaml.training_log import Entry, Progress, TrainingLog, number, show_progress
+from bmaml.training_state import Snapshot, improve
+
+Validate = Callable[[PyTree], dict[str, Float[Array, " seeds"]]]
+
+# A look at the clock this often keeps a progress bar alive and costs nothing measurable.
+SECONDS_BETWEEN_LOOKS = 0.5
+# A checkpoint takes about 0.1 s whatever its size; it may take this share of a run's time.
+SHARE_FOR_CHECKPOINTS = 0.05
+
+
+class TrainingLoop:
+    """Update, validate, log and save, until the last step or the first trouble."""
+
+    def __init__(
+        self,
+        seeds: list[int],
+        steps: int,
+        every: int,
+        advance: Advance,
+        validate: Validate,
+        selection: tuple[str, bool],
+        folder: RunFolder | None,
+        on_validation: Callable[[int, PyTree], None] | None,
+    ):
+        self.seeds, self.steps, self.every = seeds, steps, every
+        self.advance, self.validate, self.folder = advance, validate, folder
+        self.selection, self.higher_is_better = selection
+        self.on_validation = on_validation
+        self.improve = jax.jit(improve)
+        self.pace = 1
+        self.saved_at, self.save_seconds = -math.inf, 0.0
+
+    def run(
+        self, begin: Callable[[], Snapshot], like: Snapshot, progress: bool
+    ) -> tuple[Snapshot, list[Entry]]:
+        """Train from what the folder holds, or from the beginning, to the end."""
+        log = None
+        try:
+            saved = None if self.folder is None else self.folder.restore(like)
+            snapshot = begin() if saved is None else saved
+            if self.folder is not None:
+                log = TrainingLog(self.folder.path, int(snapshot.state.step))
+            entries: list[Entry] = [] if log is None else log.entries
+            start = int(snapshot.state.step)
+            with (
+                postponed_interrupt(self.folder is not None) as interrupt,
+                show_progress(self.steps, start, progress) as show,
+            ):
+                while int(snapshot.state.step) < self.steps:
+                    snapshot, fresh = self._interval(snapshot, entries, interrupt, show)
+                    # The log goes first: entries beyond the last checkpoint are dropped on resume,
+                    # but one that was never written would be missed.
+                    entries = entries + fresh
+                    if log is not None:
+                        log.write(fresh)
+                    self._save(snapshot, force=int(snapshot.state.step) == self.steps)
+            return snapshot, entries
+        finally:
+            if log is not None:
+                log.close()
+            if self.folder is not None:
+                self.folder.close()
+
+    def _interval(
+        self,
+        snapshot: Snapshot,
+        entries: list[Entry],
+        interrupt: threading.Event,
+        show: Progress,
+    ) -> tuple[Snapshot, list[Entry]]:
+        """All updates up to the next validation, and that validation."""
+        began = time.monotonic()
+        state, best = snapshot
+        step = first = int(state.step)
+        goal = min(self.steps, (step // self.every + 1) * self.every)
+        while step < goal:
+            # Asked before updates, never between the last one and its validation.
+            if interrupt.is_set():
+                self._interrupted(Snapshot(state, best))
+            end, looked = min(goal, step + self.pace), time.monotonic()
+            state, finite = self.advance(state, end)
+            if int(state.step) < end:
+                self._diverged(Snapshot(state, best), finite)
+            seconds = (time.monotonic() - looked) / (end - step)
+            self.pace = max(1, int(SECONDS_BETWEEN_LOOKS / max(seconds, 1e-6)))
+            step = end
+            show(step)
+        trained = time.monotonic()
+        scores = self.validate(state.particles)
+        selected = scores[self.selection]
+        lower_is_better = -selected if self.higher_is_better else selected
+        best = self.improve(best, state.particles, lower_is_better, state.step)
+        losses = np.asarray(state.loss_total) / (goal - (goal - 1) // self.every * self.every)
+        state = state._replace(loss_total=jnp.zeros_like(state.loss_total))
+        elapsed = entries[-1]["seconds"] if entries else 0.0
+        fresh = [
+            {
+                "step": step,
+                "seed": seed,
+                "loss": number(losses[index]),
+                "validation": {name: number(value[index]) for name, value in scores.items()},
+                "seconds": round(elapsed + time.monotonic() - began, 3),
+                "updates_per_second": round((step - first) / max(trained - began, 1e-9), 1),
+            }
+            for index, seed in enumerate(self.seeds)
+        ]
+        show(step, loss=float(np.mean(losses)), score=(self.selection, float(jnp.mean(selected))))
+        if self.on_validation is not None:
+            self.on_validation(step, state.particles)
+        return Snapshot(state, best), fresh
+
+    def _save(self, snapshot: Snapshot, *, force: bool) -> None:
+        """A checkpoint, if it is time for one."""
+        began = time.monotonic()
+        due = (began - self.saved_at) * SHARE_FOR_CHECKPOINTS >= self.save_seconds
+        if self.folder is not None and (force or due):
+            self.folder.save(int(snapshot.state.step), snapshot)
+            self.saved_at = time.monotonic()
+            self.save_seconds = self.saved_at - began
+
+    def _interrupted(self, snapshot: Snapshot) -> None:
+        assert self.folder is not None
+        self._save(snapshot, force=True)
+        raise Interrupted(
+            f"Interrupted after step {int(snapshot.state.step)} of {self.steps}; all is saved in "
+            f"{self.folder.path}: go on with resume=True (on the command line, --resume)."
+        )
+
+    def _diverged(self, snapshot: Snapshot, finite: Bool[Array, " seeds"]) -> None:
+        self._save(snapshot, force=True)
+        step = int(snapshot.state.step)
+        ill = [seed for seed, well in zip(self.seeds, np.asarray(finite), strict=True) if not well]
+        kept = "" if self.folder is None else f", which is kept in {self.folder.path}"
+        raise DivergedError(
+            f"The loss or its gradient is not finite at step {step + 1} (seed {ill[0]}); the last "
+            f"good state is that of step {step}{kept}: try a smaller step size, and look for "
+            "extreme values in the data."
+        )

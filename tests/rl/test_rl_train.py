@@ -1,0 +1,146 @@
+"""Meta-training of policies: logs, resumes bit for bit, keeps the best, and does not hang."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from bmaml.errors import DivergedError, RunError
+from bmaml.rl import Settings, TrainedPolicies, fit
+from bmaml.rl.envs import Navigation
+from bmaml.rl.play import summarise
+from tests.rl.small import ENVIRONMENT, POLICY, HostNavigation
+
+SETTINGS = Settings(
+    "navigation", "svpg-chaser", "authors", 2, iterations=4, tasks=2, episodes=2, held_out_tasks=2
+)
+OPTIONS = {"environment": ENVIRONMENT, "policy": POLICY, "progress": False, "validate_every": 2}
+
+
+def same(left, right):
+    return all(
+        np.array_equal(one, two)
+        for one, two in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "rl"
+    return fit(SETTINGS, out=folder, **OPTIONS), folder
+
+
+def test_the_log_tells_returns_before_and_after_for_best_and_mean(run):
+    trained, folder = run
+    entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [entry["step"] for entry in entries] == [2, 4]
+    names = {"return_best", "return_mean", "return_best_before", "return_mean_before"}
+    names |= {f"training_{name}" for name in names}
+    assert names <= set(entries[-1]["validation"])
+    assert list((folder / "tensorboard").rglob("events*"))
+    assert trained.history == entries
+
+
+def test_the_best_particle_is_at_least_as_good_as_the_mean(run):
+    scores = run[0].evaluate(2)
+    assert scores["return_best"] >= scores["return_mean"]
+    assert scores["return_best_before"] >= scores["return_mean_before"]
+
+
+def test_a_folder_is_all_that_is_needed_to_go_on(run):
+    trained, folder = run
+    loaded = TrainedPolicies.load(folder, environment=ENVIRONMENT, policy=POLICY)
+    assert same(loaded.particles, trained.particles)
+    assert loaded.settings == trained.settings
+    last = TrainedPolicies.load(folder, which="last", environment=ENVIRONMENT, policy=POLICY)
+    assert same(last.particles, trained.last)
+
+
+def test_another_policy_is_refused(run):
+    with pytest.raises(RunError, match="trained with another policy"):
+        TrainedPolicies.load(run[1], environment=ENVIRONMENT)
+
+
+def test_a_run_that_was_stopped_continues_bit_for_bit(run, tmp_path):
+    trained, _ = run
+
+    def stop(step, particles):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(replace(SETTINGS), out=tmp_path / "rl", on_validation=stop, **OPTIONS)
+
+    def stop_later(step, particles):
+        if step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(SETTINGS, out=tmp_path / "rl", resume=True, on_validation=stop_later, **OPTIONS)
+    resumed = fit(SETTINGS, out=tmp_path / "rl", resume=True, **OPTIONS)
+    assert same(resumed.last, trained.last)
+    assert same(resumed.particles, trained.particles)
+    assert [entry["validation"] for entry in resumed.history] == [
+        entry["validation"] for entry in trained.history
+    ]
+
+
+def test_other_settings_are_not_resumed(run):
+    with pytest.raises(RunError, match="resume with the settings it began with"):
+        fit(replace(SETTINGS, tasks=3), out=run[1], resume=True, **OPTIONS)
+
+
+def test_a_host_environment_trains_too():
+    trained = fit(
+        replace(SETTINGS, method="vpg-reptile", iterations=1),
+        environment=HostNavigation(),
+        policy=POLICY,
+        progress=False,
+    )
+    assert np.isfinite(trained.history[-1]["validation"]["return_best"])
+
+
+def test_rewards_beyond_bounds_are_told():
+    class Exploding(Navigation):
+        def step(self, task, state, action, key):
+            taken = super().step(task, state, action, key)
+            return taken._replace(reward=taken.reward * np.float32(np.inf))
+
+    with pytest.raises(DivergedError, match="not finite at step 1"):
+        fit(SETTINGS, **{**OPTIONS, "environment": Exploding(horizon=4)})
+
+
+def test_the_summary_takes_the_best_particle_of_each_task():
+    returns = np.array([[[0.0, 1.0], [4.0, 2.0]], [[3.0, 5.0], [9.0, 1.0]]], np.float32)
+    scores = {name: float(value) for name, value in summarise(jax.numpy.asarray(returns)).items()}
+    assert scores == {
+        "return_best": 7.0,
+        "return_mean": 4.5,
+        "return_best_before": 2.5,
+        "return_mean_before": 1.75,
+    }
+
+
+PROGRAM = """
+import os
+os.sched_setaffinity(0, range(min(2, os.cpu_count())))
+from bmaml.rl import Settings, fit
+settings = Settings("navigation", "svpg-trpo", particles=2, iterations=2, tasks=2, episodes=2,
+                    held_out_tasks=2)
+fit(settings, progress=False, validate_every=1)
+print("done")
+"""
+
+
+@pytest.mark.slow
+def test_training_on_two_threads_does_not_hang():
+    """XLA's pool of two threads can hang on two LAPACK solvers in one program."""
+    environment = dict(os.environ, JAX_DISABLE_MOST_OPTIMIZATIONS="0")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=600, env=environment
+    )
+    assert done.stdout.strip() == "done", done.stderr
