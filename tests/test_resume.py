@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 
-from bmaml import train
+from bmaml import training_loop
 from bmaml.errors import Interrupted, RunError
 from bmaml.run_folder import RunFolder
 from bmaml.train import fit
@@ -38,7 +38,7 @@ def finished(tmp_path_factory):
     """The folder of a finished run that saved at every validation, and its result."""
     folder = tmp_path_factory.mktemp("runs") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "SHARE_FOR_CHECKPOINTS", np.inf)
+        patch.setattr(training_loop, "SHARE_FOR_CHECKPOINTS", np.inf)
         trained = fit(LEARNER, TASKS, **SETTINGS, out=folder, description={"method": "test"})
     return folder, trained
 
@@ -161,7 +161,7 @@ def test_a_damaged_run_file_is_named(folder):
 
 
 def test_a_full_disk_is_one_sentence_and_spares_what_is_saved(tmp_path, monkeypatch, finished):
-    monkeypatch.setattr(train, "SHARE_FOR_CHECKPOINTS", np.inf)
+    monkeypatch.setattr(training_loop, "SHARE_FOR_CHECKPOINTS", np.inf)
     save, limits = RunFolder.save, resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def save_until_the_disk_is_full(self, step, tree):

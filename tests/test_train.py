@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from bmaml import train
+from bmaml import training_loop
 from bmaml.errors import DivergedError
 from bmaml.inner import GradientDescent
 from bmaml.learner import Learner
@@ -85,7 +85,7 @@ def test_validates_at_every_interval_and_at_the_end(trained):
 
 
 def test_same_seed_same_bits_whatever_the_length_of_the_loops(trained, monkeypatch):
-    monkeypatch.setattr(train, "SECONDS_BETWEEN_LOOKS", 0.0)  # One update at a time.
+    monkeypatch.setattr(training_loop, "SECONDS_BETWEEN_LOOKS", 0.0)  # One update at a time.
     again = fit(LEARNER, TASKS, seed=3, **SETTINGS)
     assert_same_bits(again.last, trained.last)
     assert_same_bits(again.particles, trained.particles)
@@ -157,7 +157,8 @@ def test_without_a_terminal_progress_is_at_most_a_line_every_tenth(capsys):
 MEMORY = """
 from contextlib import contextmanager
 import psutil
-from bmaml import train
+from bmaml import training_loop
+from bmaml.train import fit
 from tests.test_train import LEARNER, TASKS
 
 sizes = {}
@@ -169,8 +170,8 @@ def watch(steps, start, shown):
             sizes[step] = psutil.Process().memory_info().rss
     yield show
 
-train.show_progress = watch
-train.fit(LEARNER, TASKS, steps=10_000, batch_size=4, validate_every=500)
+training_loop.show_progress = watch
+fit(LEARNER, TASKS, steps=10_000, batch_size=4, validate_every=500)
 print(sizes[10_000] - sizes[2_000])
 """
 

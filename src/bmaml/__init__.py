@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from bmaml import (
         active,
         distances,
+        estimators,
         inner,
         kernels,
         meta,
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
         models,
         novelty,
         particles,
+        pictures,
         posterior,
         predictive,
+        rl,
+        tables,
         tasks,
     )
+    from bmaml.estimators import FewShotClassifier, FewShotRegressor
     from bmaml.learner import Learner, MetaOptimizer
     from bmaml.presets import bfa, bmaml, emaml, fomaml, maml, reptile
     from bmaml.train import fit, fit_seeds
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 __version__ = version("bmaml")
 
 __all__ = [
+    "FewShotClassifier",
+    "FewShotRegressor",
     "Learner",
     "MetaOptimizer",
     "Trained",
@@ -35,6 +42,7 @@ __all__ = [
     "bmaml",
     "distances",
     "emaml",
+    "estimators",
     "fit",
     "fit_seeds",
     "fomaml",
@@ -46,9 +54,12 @@ __all__ = [
     "models",
     "novelty",
     "particles",
+    "pictures",
     "posterior",
     "predictive",
     "reptile",
+    "rl",
+    "tables",
     "tasks",
 ]
 
@@ -60,6 +71,7 @@ _HOMES = {
     "Trained": "bmaml.trained",
     "fit": "bmaml.train",
     "fit_seeds": "bmaml.train",
+    **dict.fromkeys(("FewShotClassifier", "FewShotRegressor"), "bmaml.estimators"),
     **dict.fromkeys(("bfa", "bmaml", "emaml", "fomaml", "maml", "reptile"), "bmaml.presets"),
 }
 

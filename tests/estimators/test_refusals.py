@@ -1,7 +1,6 @@
 """What cannot be is told in a sentence, and what is odd in a warning."""
 
 import numpy as np
-import pandas
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -72,7 +71,7 @@ def test_data_that_cannot_be_are_told(kind):
 
 def test_a_class_that_training_did_not_show_is_told(trained):
     X, _, _ = table("labels")
-    with pytest.raises(ValueError, match="'middling', which training did not"):
+    with pytest.raises(ValueError, match="'middling', which no training task had"):
         trained["labels"].adapt(X[:2], ["high", "middling"])
     with pytest.raises(ValueError, match="quantiles must lie"):
         trained["numbers"].predict_quantiles(X, [0.5, 1.0])

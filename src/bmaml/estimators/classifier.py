@@ -73,15 +73,8 @@ class FewShotClassifier(ClassifierMixin, FewShot):
         return targets
 
     def _targets(self, y: Any) -> np.ndarray:
-        targets = _labels(self, y)
-        known = np.isin(targets, self.classes_)
-        if not known.all():
-            unknown, classes = targets[~known].tolist()[0], map(repr, self.classes_.tolist())
-            raise ValueError(
-                f"y holds the class {unknown!r}, which training did not; the classes are "
-                f"{', '.join(classes)}."
-            )
-        return targets
+        # A class that is not known is the encoding's to tell; it knows 2 by other names, such as 2.0.
+        return _labels(self, y)
 
     def _complete(self, encoding: Encoding) -> Encoding:
         # Some class may be found in validation tasks only.

@@ -60,6 +60,8 @@ def evaluate_table(
         The scores, in the units of the table.
     """
     rows = tasks.prepared.parts[split]
+    if len(rows.counts) == 0:
+        raise ValueError(f"No tasks were kept for {split}: train with a {split} share above 0.")
     counts = default_support_rows(tasks, split) if support_rows is None else sorted(set(support_rows))
     if not counts:
         raise ValueError("support_rows is empty: give at least one number.")

@@ -52,7 +52,7 @@ class TableModel:
         *,
         method: str = "bmaml",
         method_options: Mapping[str, Any] | None = None,
-        hidden: Sequence[int] = (40, 40, 40),
+        hidden: int | Sequence[int] = (40, 40, 40),
         shots: int | None = None,
         steps: int = 3_000,
         seed: int = 0,
@@ -66,7 +66,7 @@ class TableModel:
             prepared: what `prepare` made of it.
             method: one of `bmaml.METHODS`.
             method_options: those of the method's preset.
-            hidden: the widths of the network's hidden layers.
+            hidden: the widths of the network's hidden layers, or the width of one.
             shots: the most support rows of a training episode; None is half of a typical task.
             steps: meta-updates.
             seed: of initial particles and batches.
@@ -87,7 +87,7 @@ class TableModel:
                 "shots": tasks.most_support,
                 "encoding": encoding.to_json(),
             },
-            model_options={"hidden": [int(width) for width in hidden]},
+            model_options={"hidden": [int(width) for width in np.atleast_1d(hidden)]},
         )
         trained = fit(
             recipe.learner(),

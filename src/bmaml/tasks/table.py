@@ -153,7 +153,7 @@ class TableTasks(TaskSource):
 
     def held_out(self, split: Split) -> TaskSet:
         """Episodes with random numbers of support rows, as in training."""
-        rows = self.prepared.parts[split]
+        rows = self._rows(split)
         repeats = math.ceil(HELD_OUT_EPISODES / len(rows.counts))
         numbers = _numbers(rows, np.arange(len(rows.counts)), 0, repeats, HELD_OUT_KEYS[split])
         luck = np.random.default_rng(HELD_OUT_KEYS[split]).random(numbers.task.shape)
@@ -176,11 +176,17 @@ class TableTasks(TaskSource):
             raise ValueError(
                 f"support_rows is {support_rows}; this run was trained for 0 to {self.most_support}."
             )
-        rows = self.prepared.parts[split]
+        rows = self._rows(split)
         tasks = np.flatnonzero(rows.counts > support_rows)
         numbers = _numbers(rows, tasks, support_rows, repeats, HELD_OUT_KEYS[split] + 2 + seed)
         made = TaskSet(numbers, ragged(rows), self._episodes(split, WINDOW))
         return made, np.asarray(numbers.task)
+
+    def _rows(self, split: Split) -> TaskRows:
+        rows = self.prepared.parts[split]
+        if len(rows.counts) == 0:
+            raise ValueError(f"No tasks were kept for {split}: train with a {split} share above 0.")
+        return rows
 
     def _episodes(self, part: Any, most_query: int) -> Episodes:
         largest = int(self.prepared.parts[part].counts.max())
