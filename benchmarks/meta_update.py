@@ -18,6 +18,7 @@ def ours(step_control: bool):
         bmaml.models.mlp(1, 1),
         num_particles=PARTICLES,
         step_size=0.001,
+        leader_steps=1,  # the paper's
         likelihood=GaussianLikelihood(100.0, unit_steps=False),
     )
     learner = replace(learner, inner=replace(learner.inner, step_control=step_control))

@@ -16,7 +16,7 @@ UPDATES = 50
 
 
 def main() -> None:
-    learner = bmaml.bmaml(bmaml.models.mlp(1, 1), num_particles=10)
+    learner = bmaml.bmaml(bmaml.models.mlp(1, 1), num_particles=10, leader_steps=1)
     particles = learner.init(jax.random.key(0), jnp.zeros((1, 1)))
     tasks = bmaml.tasks.Sinusoid(num_tasks=None).draw(jax.random.key(1), 10)
 

@@ -13,7 +13,8 @@ from bmaml.trained import Compiled
 
 
 def meta_update(num_particles: int, num_tasks: int, method: str = "bmaml"):
-    learner = getattr(bmaml, method)(bmaml.models.mlp(1, 1), num_particles=num_particles)
+    options = {"leader_steps": 1} if method == "bmaml" else {}  # the paper's
+    learner = getattr(bmaml, method)(bmaml.models.mlp(1, 1), num_particles=num_particles, **options)
     particles = learner.init(jax.random.key(0), jnp.zeros((1, 1)))
     tasks = bmaml.tasks.Sinusoid(num_tasks=None).draw(jax.random.key(1), num_tasks)
     start = time.perf_counter()
@@ -44,7 +45,7 @@ def main() -> None:
         )
         print(f"{name:26s} {value / base:6.2f}{extra}")
 
-    learner = bmaml.bmaml(bmaml.models.mlp(1, 1), num_particles=10)
+    learner = bmaml.bmaml(bmaml.models.mlp(1, 1), num_particles=10, leader_steps=1)
     particles = learner.init(jax.random.key(0), jnp.zeros((1, 1)))
     compiled_functions = Compiled(learner)
     x, y = np.zeros((5, 1), np.float32), np.ones((5, 1), np.float32)
