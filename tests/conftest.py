@@ -1,11 +1,15 @@
 """Every test runs under strict settings; shapes in signatures are checked at run time."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 # One compilation cache for all workers and subprocesses of a test run: most of the time goes into
 # compiling the same small programs. Before JAX is imported, so that every process sees it.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="bmaml-test-cache-"))
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="bmaml-test-cache-")
+    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 

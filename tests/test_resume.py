@@ -16,6 +16,7 @@ import pytest
 
 from bmaml import training_loop
 from bmaml.errors import Interrupted, RunError
+from bmaml.interrupt import postponed_interrupt
 from bmaml.run_folder import RunFolder
 from bmaml.train import fit
 from bmaml.trained import Trained
@@ -208,6 +209,15 @@ def wait_for_progress(folder):
     raise TimeoutError("the run made no progress")
 
 
+@pytest.fixture
+def hears_ctrl_c():
+    """As at a prompt; a test run in the background was told by its shell to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_saves_and_says_how_to_resume(tmp_path, uninterrupted):
     def press():
         wait_for_progress(tmp_path)
@@ -224,6 +234,16 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path, uninterrupted):
     resumed = fit(LEARNER, TASKS, **LONG, out=tmp_path, resume=True)
     assert_same_bits(resumed.last, uninterrupted.last)
     assert_same_bits(resumed.particles, uninterrupted.particles)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
+def test_a_background_job_goes_on_ignoring_ctrl_c():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with postponed_interrupt(active=True) as pressed:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        assert not pressed.is_set()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 TRAIN = """

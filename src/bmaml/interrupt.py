@@ -11,13 +11,15 @@ from types import FrameType
 def postponed_interrupt(active: bool) -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into a flag, since an exception amid an update would lose the state.
 
-    A second one goes through. Only the main thread hears of signals.
+    A second one goes through. Only the main thread hears of signals; a job that a shell script put into
+    the background was told to ignore them, and goes on doing so.
     """
     pressed = threading.Event()
-    if not active or threading.current_thread() is not threading.main_thread():
+    previous = signal.getsignal(signal.SIGINT) or signal.default_int_handler
+    main = threading.current_thread() is threading.main_thread()
+    if not active or not main or previous == signal.SIG_IGN:
         yield pressed
         return
-    previous = signal.getsignal(signal.SIGINT) or signal.default_int_handler
 
     def press(number: int, frame: FrameType | None) -> None:
         pressed.set()
