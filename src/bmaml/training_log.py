@@ -19,8 +19,9 @@ class TrainingLog:
     """One entry for each validation and seed, in `log.jsonl` and for TensorBoard.
 
     An entry holds "step", "seed", "loss" (the mean since the entry before), "validation" (scores by
-    name), "seconds" (since training began, pauses left out) and "updates_per_second". A number that
-    is not finite is null, because JSON has no other word for it.
+    name), where there are any "training" (scores of the updates' own tasks), "seconds" (since training
+    began, pauses left out) and "updates_per_second". A number that is not finite is null, because JSON
+    has no other word for it.
     """
 
     def __init__(self, folder: Path, step: int):
@@ -52,7 +53,11 @@ class TrainingLog:
 
     def _write_board(self, entry: Entry) -> None:
         event_pb2, summary_pb2 = _messages()
-        scores = {f"validation/{name}": value for name, value in entry["validation"].items()}
+        scores = {
+            f"{split}/{name}": value
+            for split in ("validation", "training")
+            for name, value in entry.get(split, {}).items()
+        }
         scores |= {"loss": entry["loss"], "updates_per_second": entry["updates_per_second"]}
         values = [
             summary_pb2.Summary.Value(tag=name, simple_value=math.nan if value is None else value)

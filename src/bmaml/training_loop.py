@@ -20,7 +20,8 @@ from bmaml.run_folder import RunFolder
 from bmaml.training_log import Entry, Progress, TrainingLog, number, show_progress
 from bmaml.training_state import Snapshot, improve
 
-Validate = Callable[[PyTree], dict[str, Float[Array, " seeds"]]]
+Scores = dict[str, Float[Array, " seeds"]]
+Validate = Callable[[PyTree], Scores]
 
 # A look at the clock this often keeps a progress bar alive and costs nothing measurable.
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -41,11 +42,14 @@ class TrainingLoop:
         selection: tuple[str, bool],
         folder: RunFolder | None,
         on_validation: Callable[[int, PyTree], None] | None,
+        training_scores: Callable[[], Scores] | None = None,
     ):
         self.seeds, self.steps, self.every = seeds, steps, every
         self.advance, self.validate, self.folder = advance, validate, folder
         self.selection, self.higher_is_better = selection
         self.on_validation = on_validation
+        # What updates saw of their own tasks since the last validation, for the log alone.
+        self.training_scores = training_scores
         self.improve = jax.jit(improve)
         self.pace = 1
         self.saved_at, self.save_seconds = -math.inf, 0.0
@@ -106,8 +110,10 @@ class TrainingLoop:
             step = end
             show(step)
         trained = time.monotonic()
-        scores = self.validate(state.particles)
-        selected = scores[self.selection]
+        scores = {"validation": self.validate(state.particles)}
+        if self.training_scores is not None:
+            scores["training"] = self.training_scores()
+        selected = scores["validation"][self.selection]
         lower_is_better = -selected if self.higher_is_better else selected
         best = self.improve(best, state.particles, lower_is_better, state.step)
         losses = np.asarray(state.loss_total) / (goal - (goal - 1) // self.every * self.every)
@@ -118,7 +124,10 @@ class TrainingLoop:
                 "step": step,
                 "seed": seed,
                 "loss": number(losses[index]),
-                "validation": {name: number(value[index]) for name, value in scores.items()},
+                **{
+                    split: {name: number(value[index]) for name, value in values.items()}
+                    for split, values in scores.items()
+                },
                 "seconds": round(elapsed + time.monotonic() - began, 3),
                 "updates_per_second": round((step - first) / max(trained - began, 1e-9), 1),
             }

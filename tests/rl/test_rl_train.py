@@ -40,8 +40,8 @@ def test_the_log_tells_returns_before_and_after_for_best_and_mean(run):
     entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert [entry["step"] for entry in entries] == [2, 4]
     names = {"return_best", "return_mean", "return_best_before", "return_mean_before"}
-    names |= {f"training_{name}" for name in names}
-    assert names <= set(entries[-1]["validation"])
+    assert set(entries[-1]["validation"]) == names
+    assert set(entries[-1]["training"]) == {*names, "steps_taken", "divergence"}
     assert list((folder / "tensorboard").rglob("events*"))
     assert trained.history == entries
 
@@ -84,9 +84,10 @@ def test_a_run_that_was_stopped_continues_bit_for_bit(run, tmp_path):
     resumed = fit(SETTINGS, out=tmp_path / "rl", resume=True, **OPTIONS)
     assert same(resumed.last, trained.last)
     assert same(resumed.particles, trained.particles)
-    assert [entry["validation"] for entry in resumed.history] == [
-        entry["validation"] for entry in trained.history
-    ]
+    for split in ("validation", "training"):
+        assert [entry[split] for entry in resumed.history] == [
+            entry[split] for entry in trained.history
+        ]
 
 
 def test_other_settings_are_not_resumed(run):

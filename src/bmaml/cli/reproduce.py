@@ -67,9 +67,63 @@ class ReproduceActive(ReproduceClassification):
         active.reproduce(scale, self.out, folder=self.folder, only=self.only, progress=not self.quiet)
 
 
+@dataclass(frozen=True)
+class ReproduceNavigation(Reproduce):
+    """2D navigation: returns against meta-updates, before and after adaptation."""
+
+    scale: Literal["quick", "full", "paper"] = "quick"
+    """quick: minutes; full: hours, as in the authors' code; paper: the same with the paper's reward"""
+    out: Path = Path("runs/navigation")
+    """where results, tables and pictures go"""
+
+    def run(self) -> None:
+        """Run what is missing, then draw everything there is."""
+        from bmaml.experiments import navigation
+
+        scale = navigation.SCALES[self.scale]
+        navigation.reproduce(scale, self.out, only=self.only, progress=not self.quiet)
+
+
+@dataclass(frozen=True)
+class ReproduceLocomotionTRPO(Reproduce):
+    """Cheetah and ant with TRPO as meta-update: SVPG against VPG. Needs MuJoCo."""
+
+    scale: Literal["reduced", "paper"] = "reduced"
+    """reduced: few tasks and iterations, an hour or so; paper: days on two cores"""
+    out: Path = Path("runs/locomotion-trpo")
+    """where results, tables and pictures go"""
+
+    def run(self) -> None:
+        """Run what is missing, then draw everything there is."""
+        from bmaml.experiments import locomotion
+
+        scale = locomotion.TRPO_SCALES[self.scale]
+        locomotion.reproduce(scale, self.out, only=self.only, progress=not self.quiet)
+
+
+@dataclass(frozen=True)
+class ReproduceLocomotionChaser(Reproduce):
+    """Cheetah and ant without TRPO: SVPG and the chaser loss against VPG and Reptile. Needs MuJoCo."""
+
+    scale: Literal["reduced", "paper"] = "reduced"
+    """reduced: few tasks and iterations, an hour or so; paper: days on two cores"""
+    out: Path = Path("runs/locomotion-chaser")
+    """where results, tables and pictures go"""
+
+    def run(self) -> None:
+        """Run what is missing, then draw everything there is."""
+        from bmaml.experiments import locomotion
+
+        scale = locomotion.CHASER_SCALES[self.scale]
+        locomotion.reproduce(scale, self.out, only=self.only, progress=not self.quiet)
+
+
 ReproduceCommand = Annotated[
     Annotated[ReproduceSinusoid, tyro.conf.subcommand("sinusoid")]
     | Annotated[ReproduceClassification, tyro.conf.subcommand("classification")]
-    | Annotated[ReproduceActive, tyro.conf.subcommand("active")],
+    | Annotated[ReproduceActive, tyro.conf.subcommand("active")]
+    | Annotated[ReproduceNavigation, tyro.conf.subcommand("navigation")]
+    | Annotated[ReproduceLocomotionTRPO, tyro.conf.subcommand("locomotion-trpo")]
+    | Annotated[ReproduceLocomotionChaser, tyro.conf.subcommand("locomotion-chaser")],
     tyro.conf.subcommand("reproduce", description="Train, score and draw an experiment of the paper."),
 ]

@@ -14,7 +14,7 @@ import numpy as np
 
 from bmaml.active import curve
 from bmaml.errors import BmamlError
-from bmaml.experiments import classification, figures, study
+from bmaml.experiments import classification, figures, result_files, study
 from bmaml.experiments.classification import Part, Scale
 from bmaml.run_folder import reporting_write_errors, write_atomically
 from bmaml.tasks.task_set import as_task_set
@@ -44,7 +44,7 @@ def reproduce(
     everything = [part for part in everything if part.num_tasks == scale.num_tasks[0]]
     if not everything:
         raise BmamlError(f"This scale trains no method with {PARTICLES} particles.")
-    chosen = [part for part in study.choose(everything, only) if isinstance(part, Part)]
+    chosen = [part for part in result_files.choose(everything, only) if isinstance(part, Part)]
     study.run_all(chosen, scale, out, classification.score, progress=progress)
     for part in chosen:
         for seed in scale.seeds:
@@ -70,7 +70,7 @@ def run(part: Part, seed: int, out: Path, progress: bool) -> None:
     path = path_of(out, part, seed)
     if path.exists():
         return
-    trained = study.load_run(study.run_path(out, part, seed))
+    trained = study.load_run(result_files.run_path(out, part, seed))
     tasks = part.recipe(None).task_source().held_out("test")
     curves = {}
     for acquisition in ACQUISITIONS:
@@ -83,7 +83,7 @@ def run(part: Part, seed: int, out: Path, progress: bool) -> None:
         "seed": seed,
         "tasks": len(as_task_set(tasks)),
         "curves": curves,
-        "commit": study.commit(),
+        "commit": result_files.commit(),
     }
     with reporting_write_errors(out):
         write_atomically(path, json.dumps(record, indent=2) + "\n")

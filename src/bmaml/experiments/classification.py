@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bmaml.errors import BmamlError
-from bmaml.experiments import classification_figures, figures, study
+from bmaml.experiments import classification_figures, figures, result_files, study
 from bmaml.novelty import novelty_auroc
 from bmaml.recipe import Recipe
 from bmaml.run_folder import reporting_write_errors
@@ -111,8 +111,8 @@ def reproduce(
 ) -> None:
     """Run what is missing in `out`, then draw the figures and print the table."""
     everything = parts(scale, folder)
-    study.run_all(study.choose(everything, only), scale, out, score, progress=progress)
-    results = study.load_results(everything, scale, out)
+    study.run_all(result_files.choose(everything, only), scale, out, score, progress=progress)
+    results = result_files.load_results(everything, scale.seeds, out, steps=scale.steps)
     with reporting_write_errors(out):
         classification_figures.write_csv(results, out / "results.csv")
         classification_figures.write_markdown(results, out / "results.md")
@@ -140,8 +140,8 @@ def trained_runs(
         most = max(size for method, size in scale.methods if method == part.method)
         if part.num_tasks != scale.num_tasks[0] or part.num_particles != most:
             continue
-        if study.result_path(out, part, seed).exists():
+        if result_files.result_path(out, part, seed).exists():
             label = figures.label(part.method, part.num_particles)
-            trained = study.load_run(study.run_path(out, part, seed))
+            trained = study.load_run(result_files.run_path(out, part, seed))
             found[label] = (trained, part.recipe(None).task_source())
     return found

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 COLOURS = {"maml": "#7f7f7f", "emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
+COLOURS |= {"vpg-trpo": "#1f77b4", "svpg-trpo": "#d62728"}
+COLOURS |= {"vpg-reptile": "#1f77b4", "svpg-chaser": "#d62728"}
 LINES = {5: ":", 20: "--"}
 Result = dict[str, Any]
 
@@ -55,11 +57,19 @@ def write_markdown(headings: Sequence[str], rows: list[list[str]], path: Path) -
     path.write_text("\n".join(lines) + "\n")
 
 
-def draw_curve(axis: Any, steps: list[int], curves: np.ndarray, method: str, size: int) -> None:
+def draw_curve(
+    axis: Any,
+    steps: list[int],
+    curves: np.ndarray,
+    method: str,
+    size: int,
+    *,
+    lines: dict[int, str] = LINES,
+) -> None:
     """The mean over seeds (the rows of `curves`) with a band of one standard deviation."""
     mean, spread = curves.mean(axis=0), curves.std(axis=0)
     colour = COLOURS.get(method, "#9467bd")
-    axis.plot(steps, mean, LINES.get(size, "-"), color=colour, label=label(method, size))
+    axis.plot(steps, mean, lines.get(size, "-"), color=colour, label=label(method, size))
     axis.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
 
 

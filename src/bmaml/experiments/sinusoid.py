@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jaxtyping import PyTree
 
-from bmaml.experiments import figures, sinusoid_figures, study
+from bmaml.experiments import figures, result_files, sinusoid_figures, study
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
 from bmaml.run_folder import reporting_write_errors
@@ -93,9 +93,9 @@ def parts(scale: Scale) -> list[Part]:
 
 def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: bool = True) -> None:
     """Run what is missing in `out`, then draw the figures and print the table."""
-    chosen = study.choose(parts(scale), only)
+    chosen = result_files.choose(parts(scale), only)
     study.run_all(chosen, scale, out, score, on_validation=follow_on_test, progress=progress)
-    results = study.load_results(parts(scale), scale, out)
+    results = result_files.load_results(parts(scale), scale.seeds, out, steps=scale.steps)
     for result in results:
         name = f"{Part(**result['part'])}-seed{result['seed']}"
         result["curve"] = read_curve(out / "parts" / f"{name}-curve.jsonl")
@@ -151,8 +151,8 @@ def fitted(scale: Scale, out: Path) -> tuple[int, dict[str, Path]]:
     methods = sorted(scale.methods, key=lambda method: method[1])
     for shots, (method, size) in product(scale.shots, methods):
         part, seed = Part(method, size, shots, scale.num_tasks[0]), scale.seeds[0]
-        if method != "bfa" and study.result_path(out, part, seed).exists():
+        if method != "bfa" and result_files.result_path(out, part, seed).exists():
             name = figures.label(method, size)
-            by_shots[shots][method] = (name, study.run_path(out, part, seed))
+            by_shots[shots][method] = (name, result_files.run_path(out, part, seed))
     shots, found = max(by_shots.items(), key=lambda item: (len(item[1]), item[0]))
     return shots, dict(found.values())

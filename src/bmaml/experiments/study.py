@@ -6,22 +6,25 @@ Results are written as they come, so that an interrupted run loses at most what 
 checkpoint of one training.
 """
 
-import json
-import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bmaml.errors import BmamlError
+from bmaml.experiments.result_files import (
+    commit,
+    prepare_folder,
+    require_same,
+    result_path,
+    run_path,
+    write_record,
+)
 from bmaml.recipe import Recipe
-from bmaml.run_folder import read_description, reporting_write_errors, write_atomically
+from bmaml.run_folder import read_description
 from bmaml.tasks import TaskSource
 from bmaml.train import fit
 from bmaml.trained import Trained
-
-Result = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +67,6 @@ class Part(ABC):
 Score = Callable[[Trained, TaskSource], dict[str, Any]]
 
 
-def choose(parts: Sequence[Part], only: str | None) -> Sequence[Part]:
-    """The parts whose names begin with `only`."""
-    chosen = [part for part in parts if only is None or str(part).startswith(only)]
-    if not chosen:
-        names = ", ".join(map(str, parts))
-        raise BmamlError(f"No part of the experiment begins with {only!r}; there are: {names}.")
-    return chosen
-
-
 def run_all(
     parts: Iterable[Part],
     scale: Scale,
@@ -83,8 +77,7 @@ def run_all(
     progress: bool = True,
 ) -> None:
     """Tune each part and train all its seeds, unless their results are there already."""
-    with reporting_write_errors(out):
-        (out / "parts").mkdir(parents=True, exist_ok=True)
+    prepare_folder(out)
     for part in parts:
         step_size = tune(part, scale, out, progress)
         for seed in scale.seeds:
@@ -98,7 +91,7 @@ def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
     path = out / "parts" / f"{part}-tuning.json"
     if path.exists():
         expected = {"part": part.to_json(), "steps": scale.tuning_steps, "tried": scale.step_sizes}
-        return _require_same(path, **expected)["chosen"]
+        return require_same(path, **expected)["chosen"]
     scores = {}
     name, higher_is_better = part.recipe(None).learner().posterior.likelihood.selection
     for step_size in scale.step_sizes:
@@ -125,8 +118,7 @@ def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
         "seed": 0,
         "commit": commit(),
     }
-    with reporting_write_errors(out):
-        write_atomically(path, json.dumps(record, indent=2) + "\n")
+    write_record(path, record)
     return chosen
 
 
@@ -147,7 +139,7 @@ def run(
     """
     path, recipe = result_path(out, part, seed), part.recipe(step_size)
     if path.exists():
-        _require_same(path, steps=scale.steps, recipe=recipe.to_json())
+        require_same(path, steps=scale.steps, recipe=recipe.to_json())
         return
     learner, source = recipe.learner(), recipe.task_source()
     if progress:
@@ -181,55 +173,9 @@ def run(
         **score(trained, source),
         "commit": commit(),
     }
-    with reporting_write_errors(out):
-        write_atomically(path, json.dumps(record, indent=2) + "\n")
-
-
-def load_results(parts: Iterable[Part], scale: Scale, out: Path) -> list[Result]:
-    """All finished trainings in `out`."""
-    paths = [result_path(out, part, seed) for part in parts for seed in scale.seeds]
-    return [_require_same(path, steps=scale.steps) for path in paths if path.exists()]
-
-
-def _require_same(path: Path, **expected: Any) -> Result:
-    """What a file of results holds, unless it is of another scale or data set of the same names."""
-    try:
-        found = json.loads(path.read_text())
-        same = all(found[name] == json.loads(json.dumps(value)) for name, value in expected.items())
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BmamlError(f"{path} is damaged: remove it to run that part again.") from error
-    if not same:
-        raise BmamlError(
-            f"{path} is a result of other settings, such as another --scale: choose another --out."
-        )
-    return found
+    write_record(path, record)
 
 
 def load_run(folder: Path) -> Trained:
     """What a training left in its run folder."""
     return Trained.load(folder, Recipe.from_json(read_description(folder)).learner())
-
-
-def run_path(out: Path, part: Part, seed: int) -> Path:
-    """The run folder of a training."""
-    return out / "runs" / f"{part}-seed{seed}"
-
-
-def result_path(out: Path, part: Part, seed: int) -> Path:
-    """The file with a training's results."""
-    return out / "parts" / f"{part}-seed{seed}.json"
-
-
-def commit() -> str:
-    """The commit of the source tree this runs from, if it is one."""
-    try:
-        answer = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return answer.stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"

@@ -30,10 +30,10 @@ from bmaml.training_state import INIT, UPDATE, Best, Snapshot, State, describe, 
 # Chooses the particles that are kept: higher is better.
 SELECTION = ("return_best", True)
 TOTALS = (
-    "training_return_best",
-    "training_return_mean",
-    "training_return_best_before",
-    "training_return_mean_before",
+    "return_best",
+    "return_mean",
+    "return_best_before",
+    "return_mean_before",
     "steps_taken",
     "divergence",
 )
@@ -96,7 +96,7 @@ def fit(
 
     def validate(particles: PyTree) -> dict[str, Float[Array, " seeds"]]:
         scores = held_out_returns(player, _only(particles), "validation", settings.held_out_tasks)
-        return {name: value[None] for name, value in scores.items()} | advance.means()
+        return {name: value[None] for name, value in scores.items()}
 
     folder = None if out is None else RunFolder.start(out, written, resume=resume)
     loop = TrainingLoop(
@@ -108,6 +108,7 @@ def fit(
         SELECTION,
         folder,
         None if on_validation is None else lambda step, these: on_validation(step, _only(these)),
+        advance.means,
     )
     snapshot, entries = loop.run(start, like, progress)
     return TrainedPolicies(
@@ -175,7 +176,7 @@ class Iterations:
             moved, meta, report = self.update(particles, _only(carried.meta), played.batch)
             if not bool(report.finite):
                 return state, jnp.zeros(1, bool)
-            scores = {f"training_{name}": x for name, x in self.summarise(played.returns).items()}
+            scores = self.summarise(played.returns)
             scores |= {"steps_taken": report.accepted, "divergence": report.divergence}
             fresh = step % self.every == 0
             totals = {
