@@ -146,8 +146,11 @@ def test_policies_are_trained_scored_and_refused_like_everything_else(tmp_path):
     result = bmaml("rl", "navigation", "--iterations", 1, "--out", folder, *small)
     assert result.returncode == 0, result.stderr
     assert "bmaml evaluate" in result.stdout
-    scores = json.loads(bmaml("evaluate", folder, "--json").stdout)
+    picture = tmp_path / "paths.png"
+    scores = json.loads(bmaml("evaluate", folder, "--json", "--render", picture).stdout)
     assert {"return_best", "return_mean", "return_best_before", "return_mean_before"} <= set(scores)
+    assert picture.stat().st_size > 1000
+    one_sentence(bmaml("evaluate", folder, "--render", tmp_path / "paths.avi"), "paths.avi")
     other = tmp_path / "other"
     one_sentence(bmaml("rl", "navigation", "--out", other, "--particles", 0), "at least 1")
     one_sentence(bmaml("rl", "nowhere", "--out", other), "nowhere")

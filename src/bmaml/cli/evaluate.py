@@ -36,6 +36,8 @@ class Evaluate:
     """for tables: compare with a pooled model and with one model for each task"""
     page: bool = True
     """write report.html"""
+    render: Path | None = None
+    """for policies: draw a few test tasks before and after adaptation, as .png, .svg, .pdf or .gif"""
     json: bool = False
     """print one JSON object"""
 
@@ -53,6 +55,10 @@ class Evaluate:
             self._policies()
             return
         recipe = Recipe.from_json(description)
+        if self.render is not None:
+            raise BmamlError(
+                f"--render is for runs of `bmaml rl`, and this one is on {recipe.tasks}: leave it out."
+            )
         if self.support_rows is not None and recipe.tasks != "table":
             raise BmamlError(
                 f"--support-rows is for runs on tables, and this one is on {recipe.tasks}."
@@ -72,7 +78,10 @@ class Evaluate:
         """Returns on test tasks, before and after adaptation."""
         from bmaml.cli.output import print_scores
         from bmaml.rl import TrainedPolicies
+        from bmaml.rl.render import render, require_picture_name
 
+        if self.render is not None:
+            require_picture_name(self.render)
         trained = TrainedPolicies.load(self.folder, which=self.checkpoint)
         scores = trained.evaluate(steps=self.steps)
         settings = trained.settings
@@ -80,6 +89,9 @@ class Evaluate:
             print(json.dumps({**scores, "method": settings.method}))
         else:
             print_scores(scores, f"{settings.method} on test tasks of {settings.environment}")
+        if self.render is not None:
+            render(trained, self.render, steps=self.steps)
+            print(f"Drawn: {self.render}", file=sys.stderr)
 
     def _table(self, trained: "Trained", recipe: "Recipe") -> "Evaluation":
         """Against support rows, beside baselines."""
