@@ -1,4 +1,4 @@
-"""Whether values are among, or near, those of the training rows; and how to say so."""
+"""Whether values are among, or near, those that training saw; and how to say so."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,11 @@ def find(known: tuple, values: np.ndarray) -> Int[np.ndarray, " values"]:
 
 
 def far_outside(
-    low: float, high: float, numbers: Float[np.ndarray, " rows"], told: Callable[[float], str]
+    low: float,
+    high: float,
+    numbers: Float[np.ndarray, " rows"],
+    told: Callable[[float], str],
+    unit: str = "row",
 ) -> str | None:
     """What to say of numbers far outside a range, if there are any; `told` says one in words."""
     with np.errstate(over="ignore"):
@@ -27,7 +31,8 @@ def far_outside(
     if far == 0:
         return None
     worst = told(float(numbers[np.argmax(beyond)]))
-    return f"{told_rows(far)} far outside {told(low)} to {told(high)} of training (worst: {worst})"
+    told_range = f"{told(low)} to {told(high)} of training"
+    return f"{told_count(far, unit)} far outside {told_range} (worst: {worst})"
 
 
 def told_rows(count: int | np.integer) -> str:
@@ -36,7 +41,16 @@ def told_rows(count: int | np.integer) -> str:
     >>> told_rows(1), told_rows(1200)
     ('1 row', '1,200 rows')
     """
-    return f"{count:,} row{'' if count == 1 else 's'}"
+    return told_count(count, "row")
+
+
+def told_count(count: int | np.integer, unit: str) -> str:
+    """How many there are of something.
+
+    >>> told_count(2, "picture")
+    '2 pictures'
+    """
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
 def told_number(number: float) -> str:

@@ -96,6 +96,7 @@ def fit_seeds(
         "particles": describe(like.state.particles),
     }
     if out is not None:
+        settings |= {"ranges": ranges} if (ranges := tasks.ranges()) else {}
         require_fit(out, settings, resume=resume)  # Before compiling, which takes its time.
     # Compiled before anything is written: a mistake in the shapes should not leave a folder behind.
     advance = compile_updates(

@@ -76,3 +76,15 @@ def test_a_tampered_description_gets_a_sentence(run_folder, tmp_path, options, s
     (copy / "run.json").write_text(json.dumps(settings))
     with pytest.raises(BmamlError, match=sentence):
         PictureModel.load(copy)
+
+
+def test_a_run_keeps_what_its_pictures_looked_like(model, run_folder, tmp_path):
+    assert model.ranges["contrast"][1] < 0.6
+
+    def damaged(settings):
+        settings["ranges"] = {"contrast": [1, 2, 3]}
+
+    copy = shutil.copytree(run_folder, tmp_path / "copy")
+    shutil.copy(edited(run_folder, tmp_path / "edited", damaged) / "run.json", copy)
+    with pytest.raises(RunError, match=r"ranges in .* are damaged"):
+        PictureModel.load(copy)

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import bmaml.pictures.question as question
-from bmaml.errors import BmamlError
+from bmaml.errors import BmamlError, OutsideTrainingWarning
 from bmaml.models import ConvFeatures, features_and_heads, mlp
 from bmaml.pictures import LeftOutWarning, PictureModel, predict_folder
 from bmaml.presets import emaml
@@ -39,6 +39,14 @@ def test_colours_are_told_apart(model, support, query):
         next(name for name in COLOURS if name in file) for file in predictions.files
     ]
     assert predictions.skipped == ()
+
+
+def test_pictures_unlike_those_of_training_get_a_warning(model, support, query):
+    for path in query.rglob("*one.png"):
+        noise = np.random.default_rng(0).integers(0, 2, (20, 20, 3)) * 255
+        Image.fromarray(noise.astype(np.uint8)).save(path)
+    with pytest.warns(OutsideTrainingWarning, match=r"The query is unlike .*detail: 3 pictures"):
+        predict_folder(model, support, query)
 
 
 def test_fewer_classes_than_trained_are_all_there_are(model, support, query):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from bmaml.errors import BmamlError, RunError
 from bmaml.pictures.fewer_classes import with_classes
 from bmaml.recipe import Recipe
-from bmaml.run_folder import read_description
+from bmaml.run_folder import RunFolder, read_description
 from bmaml.tasks.images import ImageEpisodes
 from bmaml.tasks.images.image_file import ImageForm
+from bmaml.tasks.images.looks import Ranges
 from bmaml.trained import Compiled, Trained
 
 
@@ -20,11 +21,13 @@ class PictureModel:
         trained: the run.
         form: the size and colours of the images it was trained on.
         ways: the number of classes it tells apart, N.
+        ranges: what the images it was trained on look like, see `looks.py`; empty if nobody knows.
     """
 
     trained: Trained
     form: ImageForm
     ways: int
+    ranges: Ranges = field(default_factory=dict)
     # What is compiled for fewer classes than N.
     _of_fewer: dict[int, Trained] = field(default_factory=dict, init=False, repr=False)
 
@@ -45,12 +48,12 @@ class PictureModel:
                 f"{folder} was trained on images of shape {tuple(trained.example.x.shape[1:])}, but "
                 f"describes them as {source.form.shape}: restore its run.json from a backup."
             )
-        return cls.of(trained, source)
+        return cls(trained, source.form, source.ways, _read_ranges(folder))
 
     @classmethod
     def of(cls, trained: Trained, source: ImageEpisodes) -> "PictureModel":
         """The model that `fit` made from a source of images."""
-        return cls(trained, source.form, source.ways)
+        return cls(trained, source.form, source.ways, source.ranges())
 
     def telling_apart(self, classes: int) -> Trained:
         """The run for tasks of 2 to N classes: of fewer than N, it has the first outputs alone."""
@@ -62,3 +65,14 @@ class PictureModel:
             learner = with_classes(self.trained.learner, classes)
             self._of_fewer[classes] = replace(self.trained, learner=learner, compiled=Compiled(learner))
         return self._of_fewer[classes]
+
+
+def _read_ranges(folder: str | os.PathLike[str]) -> Ranges:
+    """The ranges that a run keeps; one of before they were kept has none."""
+    ranges = RunFolder.read(folder).settings.get("ranges", {})
+    try:
+        return {str(name): [float(low), float(high)] for name, (low, high) in ranges.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RunError(
+            f"The ranges in {folder}/run.json are damaged: restore it from a backup, or train again."
+        ) from error

@@ -1,20 +1,22 @@
 """A few labelled pictures and others to be told apart: read, adapted to and predicted bit by bit."""
 
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
-from bmaml.errors import BmamlError
+from bmaml.errors import BmamlError, OutsideTrainingWarning
 from bmaml.models.shared import SharedModel
 from bmaml.pictures.model import PictureModel
 from bmaml.pictures.reading import PathLike, Pixels, picture_files, read_batches, read_labelled
 from bmaml.predictive import ClassificationPrediction
 from bmaml.tasks.images.decode import show_progress
 from bmaml.tasks.images.episode import scale
+from bmaml.tasks.images.looks import looks, together, unlike
 from bmaml.tasks.images.skipped import Skipped, shown, warn_of_skipped
 
 # Pictures predicted at a time: enough to fill a processor, and memory stays small however many
@@ -47,13 +49,16 @@ class Question:
             if not self._files:
                 raise BmamlError(f"All pictures in {query} are labelled: give others to choose from.")
         self._model = model
+        self._looks: list[Mapping[str, np.ndarray]] = []
         self._total = labelled_files + len(self._files)
         self.classes = self._labelled.classes
 
     def answers(
         self, steps: int | None = None, *, progress: bool = False
     ) -> Iterator[tuple[list[str], ClassificationPrediction]]:
-        """Paths within `query` and what is predicted for them; in the end, a warning of skipped files.
+        """Paths within `query` and what is predicted for them.
+
+        In the end come warnings, of skipped files and of pictures unlike those of training.
 
         Arguments:
             steps: inner updates; None is the trained number.
@@ -73,6 +78,17 @@ class Question:
                 f"read, such as {shown(example.file)} ({example.reason}): check the folder."
             )
         warn_of_skipped(self.skipped, self._total)
+        self._warn_of_unlike("support", looks(self._labelled.pixels))
+        self._warn_of_unlike("query", together(self._looks))
+
+    def _warn_of_unlike(self, what: str, found: Mapping[str, np.ndarray]) -> None:
+        if told := unlike(self._model.ranges, found):
+            warnings.warn(
+                f"The {what} is unlike what was trained on ({told}): predictions may be wrong without "
+                "being uncertain.",
+                OutsideTrainingWarning,
+                stacklevel=3,
+            )
 
     def _predictions(self, steps: int | None) -> Iterator[tuple[list[Path], ClassificationPrediction]]:
         trained = self._model.telling_apart(len(self.classes))
@@ -82,6 +98,7 @@ class Question:
         posterior = None
         for files, pixels in read_batches(self._files, self._model.form, ROWS, self.skipped):
             x = _scaled(pixels)
+            self._looks.append(looks(pixels))
             if posterior is None or together:
                 posterior = trained.adapt(
                     support, self._labelled.labels, steps, query_x=x if together else None

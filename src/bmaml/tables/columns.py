@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bmaml.tables.cells import days_of, numbers_of, shortened, texts_of
 from bmaml.ranges import far_outside, find, told_number, told_rows
+from bmaml.tables.cells import days_of, numbers_of, shortened, texts_of
 from bmaml.tables.stored import require, take
 from bmaml.tables.targets import ClassTarget, NumberTarget
 

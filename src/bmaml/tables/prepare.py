@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bmaml.errors import BmamlError
+from bmaml.ranges import told_rows
 from bmaml.tables.cells import filled_of, texts_of
 from bmaml.tables.encoding import Encoding, chosen_columns, known
 from bmaml.tables.grouping import TaskRows, group_rows, sort_rows
 from bmaml.tables.names import column_of, require_columns
-from bmaml.ranges import told_rows
 from bmaml.tables.split import Part, split_tasks
 from bmaml.tables.targets import ClassTarget
 

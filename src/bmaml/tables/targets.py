@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bmaml.tables.cells import numbers_of, parse_numbers, text_of, texts_of
 from bmaml.ranges import far_outside, find, told_number
+from bmaml.tables.cells import numbers_of, parse_numbers, text_of, texts_of
 from bmaml.tables.stored import require, take
 
 if TYPE_CHECKING:

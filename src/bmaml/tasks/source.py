@@ -37,6 +37,13 @@ class TaskSource(ABC):
         """What its rows are, told without touching any data."""
         return Rows("numbers", "numbers", 1)
 
+    def ranges(self) -> dict[str, list[float]]:
+        """What training inputs look like: the least and the greatest of a few numbers, by name.
+
+        A run keeps them, so that inputs unlike all of training can be noticed. Empty: nothing is kept.
+        """
+        return {}
+
     @abstractmethod
     def training_set(self, key: Key[Array, ""]) -> Any:
         """Whatever stays fixed during one meta-training, such as |T| stacked tasks."""

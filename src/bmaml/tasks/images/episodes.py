@@ -16,6 +16,7 @@ from bmaml.tasks.distinct import distinct
 from bmaml.tasks.images.cache import ImageTable
 from bmaml.tasks.images.episode import EpisodeIndex, ImageClasses, draw_episodes, make_task
 from bmaml.tasks.images.image_file import ImageForm
+from bmaml.tasks.images.looks import Ranges, ranges_of
 from bmaml.tasks.images.skipped import warn_of_small_classes
 from bmaml.tasks.source import Rows, Split, TaskSource
 from bmaml.tasks.task import Task
@@ -89,6 +90,10 @@ class ImageEpisodes(TaskSource):
         raise BmamlError(
             f"{type(self).__name__} does not say what its images look like: give it a property `form`."
         )
+
+    def ranges(self) -> Ranges:
+        """How bright, rich in contrast, detailed and colourful its training images are."""
+        return ranges_of(self._table("train").pixels)
 
     def rotates(self, part: Part) -> bool:
         """Whether classes turned by 90°, 180° and 270° are classes as well."""
