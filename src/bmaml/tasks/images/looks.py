@@ -52,10 +52,9 @@ def together(parts: Iterable[Mapping[str, Float[np.ndarray, " _"]]]) -> dict[str
 
 def unlike(ranges: Ranges, found: Mapping[str, Float[np.ndarray, " rows"]]) -> str | None:
     """What to say of pictures far outside the ranges of training, if there are any."""
-    sentences = {
-        name: far_outside(*ranges[name], values, lambda number: f"{number:.2g}", "picture")
-        for name, values in found.items()
-        if name in ranges
-    }
-    told = [f"{name}: {sentence}" for name, sentence in sentences.items() if sentence]
+    told = []
+    for name, (low, high) in ranges.items():
+        if name in found:
+            sentence = far_outside(low, high, found[name], "{:.2g}".format, "picture")
+            told += [f"{name}: {sentence}"] if sentence else []
     return "; ".join(told) or None
