@@ -40,6 +40,9 @@ class MetaOptimizer:
         return optax.chain(optax.adam(size), optax.stateless(self._hurry_noise))
 
     def _hurry_noise(self, updates: PyTree, _: PyTree) -> PyTree:
+        if isinstance(updates, sets.Tuned):  # What is learned of a particle's steps is no particle.
+            return updates._replace(particles=self._hurry_noise(updates.particles, _))
+
         def hurry(part: Any) -> Any:
             if not isinstance(part, Particle):
                 return part
@@ -66,24 +69,45 @@ class Learner:
                 f"{type(self.meta).__name__} trains only what adaptation moves, and would leave the "
                 "shared part of this model as it was drawn: use a model that shares nothing."
             )
+        if self.inner.learns and not self.meta.trains_shared:
+            raise ValueError(
+                f"{type(self.meta).__name__} trains only what adaptation moves, and nothing of how it "
+                "moves: use an inner update without learned steps or bandwidths."
+            )
 
     def init(self, key: Key[Array, ""], example: Array) -> PyTree:
-        """M initial particles; `example` is a batch of inputs."""
+        """M initial particles; `example` is a batch of inputs.
+
+        They are `particles.Shared` if the model is, and `particles.Tuned` if the inner update learns.
+        """
         model = self.posterior.model
-        if not isinstance(model, SharedModel):
-            return sets.make(lambda one: self.posterior.init(one, example), key, self.num_particles)
-        shared_key, own_key = jax.random.split(key)
+        shared_key, own_key = jax.random.split(key) if isinstance(model, SharedModel) else (key, key)
         own = sets.make(lambda one: self.posterior.init(one, example), own_key, self.num_particles)
-        return sets.Shared(model.init_shared(shared_key, example), own)
+        particles: PyTree = own
+        if isinstance(model, SharedModel):
+            particles = sets.Shared(model.init_shared(shared_key, example), own)
+        return sets.Tuned(particles, self.inner.init(own)) if self.inner.learns else particles
+
+    def tuned(self, initial: PyTree) -> tuple[InnerUpdate, PyTree]:
+        """The inner update as the meta-update has tuned it, and the particles without its variables."""
+        if not self.inner.learns:
+            return self.inner, initial
+        if not isinstance(initial, sets.Tuned):
+            raise ValueError(
+                "The inner update has learned steps or bandwidths, which these particles lack: adapt "
+                "from what `init` or a training returned, not from particles that were adapted before."
+            )
+        return self.inner.bind(initial.inner), initial.particles
 
     def meta_loss(
         self, initial: PyTree, tasks: Task, *, key: Key[Array, ""] | None = None
     ) -> Float[Array, ""]:
         """The meta-objective summed over stacked tasks."""
+        inner, initial = self.tuned(initial)
         posterior, own, tasks = self.encode(initial, tasks)
 
         def loss(task: Task, task_key: Key[Array, ""] | None) -> Float[Array, ""]:
-            return self.meta.loss(posterior, self.inner, own, task, key=task_key)
+            return self.meta.loss(posterior, inner, own, task, key=task_key)
 
         keys = None if key is None else jax.random.split(key, tasks.support.y.shape[0])
         return jnp.sum(jax.vmap(loss, in_axes=(0, None if keys is None else 0))(tasks, keys))
@@ -101,10 +125,11 @@ class Learner:
 
         `query_x` matters only to a transductive model, which normalises support and query together.
         """
+        inner, initial = self.tuned(initial)
         model = self.posterior.model
         if not isinstance(model, SharedModel):
             target = self.posterior.target(support)
-            return self.inner.run(target, initial, steps=steps, key=key)
+            return inner.run(target, initial, steps=steps, key=key)
         if not model.transductive:
             encoded, statistics = model.encode(initial.shared, support.x, None)
         elif query_x is not None:
@@ -115,12 +140,14 @@ class Learner:
                 "`query_x` when adapting, or choose another normalisation."
             )
         target = self.posterior.bind(initial.shared).target(support._replace(x=encoded))
-        own = self.inner.run(target, initial.own, steps=steps, key=key)
+        own = inner.run(target, initial.own, steps=steps, key=key)
         return sets.Shared(initial.shared, own, statistics)
 
     def predict(self, particles: PyTree, x: Array) -> Any:
         """The predictive mixture at `x`; its kind depends on the likelihood."""
         posterior = self.posterior
+        if isinstance(particles, sets.Tuned):  # before adaptation
+            particles = particles.particles
         if isinstance(posterior.model, SharedModel):
             x, _ = posterior.model.encode(particles.shared, x, particles.statistics)
             posterior, particles = posterior.bind(particles.shared), particles.own

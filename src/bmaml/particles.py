@@ -26,6 +26,17 @@ class Shared(NamedTuple):
     statistics: PyTree = ()
 
 
+class Tuned(NamedTuple):
+    """A set, and what the meta-update learns of the way it adapts.
+
+    `particles` is a set as everywhere else, or `Shared`; `inner` is what `InnerUpdate.init` began
+    with. A learner whose inner update learns nothing has its particles alone.
+    """
+
+    particles: PyTree
+    inner: PyTree
+
+
 def make(init: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], num_particles: int) -> Tree:
     """Draw `num_particles` particles independently with `init(key)` and stack them."""
     if num_particles < 1:

@@ -83,13 +83,14 @@ def learn(
     ties = draw_ties(tie_key, rows)
 
     rest = pool if query is None else pool.join(query)
+    inner, initial = learner.tuned(initial)
     posterior, start, statistics, known_x, rest_x = _encode(learner, initial, support.x, rest.x)
     support, pool = support._replace(x=known_x), pool._replace(x=rest_x[:rows])
 
     def adapt(own: PyTree, revealed: Bool[Array, " rows"], number: Array) -> PyTree:
         target = posterior.target(support.join(pool._replace(mask=revealed)))
         round_key = jax.random.fold_in(adapt_key, number)
-        return learner.inner.run(target, own, steps=steps, key=round_key)
+        return inner.run(target, own, steps=steps, key=round_key)
 
     def predict(own: PyTree, x: Array) -> Any:
         return posterior.likelihood.prediction(own.likelihood, posterior.outputs(own, x))

@@ -55,13 +55,14 @@ class Sampler(InnerUpdate):
         if self.metric is not None:
             return self.metric
         scales = jax.vmap(target.step_scales)(particles)
-        return jax.tree.map(
+        metric = jax.tree.map(
             lambda factor, part: jax.tree.map(
                 lambda leaf: factor.reshape((-1,) + (1,) * (leaf.ndim - 1)), part
             ),
             scales,
             particles,
         )
+        return self.tune(metric)
 
     def scores(self, target: Target, particles: PyTree) -> tuple[Float[Array, " M"], PyTree]:
         """log p(θᵐ) and its gradient for every particle."""

@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml import particles as sets
@@ -26,18 +27,49 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class InnerUpdate(ABC):
-    """`steps` moves of size `step_size` (the paper's n and α).
+    r"""`steps` moves of size `step_size` (the paper's n and α).
 
     A member defines the direction of a move; what is common lives here. With `first_order` the
     meta-gradient takes the scores as constants (as in FOMAML). With `step_control` each particle's move
     is shortened when it would overshoot (see `step_control`), so that adapting for many more steps
     than trained stays stable.
+
+    With `learned_steps` the meta-update also trains a factor $e^\rho$ on the step of each parameter,
+    the same in all particles: $\theta \leftarrow \theta + \alpha\,e^\rho\odot\phi(\theta)$. That is
+    Eq. 2 of Meta-SGD (Li et al. 2017), but for the logarithm, which keeps steps positive. To a sampler
+    the factors are part of its metric.
     """
 
     step_size: float = 0.01
     steps: int = 1
     first_order: bool = False
     step_control: bool = True
+    learned_steps: bool = field(default=False, kw_only=True)
+    # The values of what is learned, by name; see `bind`.
+    variables: dict[str, Any] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the meta-update trains a part of this update."""
+        return self.learned_steps
+
+    def init(self, particles: PyTree) -> dict[str, Any]:
+        """The first values of what the meta-update trains of this update; usually nothing."""
+        if not self.learned_steps:
+            return {}
+        return {"log_steps": jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), particles)}
+
+    def bind(self, variables: dict[str, Any]) -> "InnerUpdate":
+        """This update with the values that the meta-update has found; without, it has the first."""
+        return replace(self, variables=variables)
+
+    def tune(self, moves: PyTree) -> PyTree:
+        """Every parameter of a set times its learned factor."""
+        if "log_steps" not in self.variables:
+            return moves
+        return jax.tree.map(
+            lambda leaf, log_step: leaf * jnp.exp(log_step)[None], moves, self.variables["log_steps"]
+        )
 
     @abstractmethod
     def direction(self, particles: PyTree, scores: PyTree) -> PyTree:
@@ -57,6 +89,7 @@ class InnerUpdate(ABC):
         moves = self.direction(particles, scores)
         scales = self.pool_scales(jax.vmap(target.step_scales)(particles))
         moves = jax.tree.map(lambda factor, part: sets.scale(step_size * factor, part), scales, moves)
+        moves = self.tune(moves)
         if self.step_control:
             shares = step_control.share_of_move(
                 target.log_density, particles, log_densities, scores, moves
@@ -91,6 +124,6 @@ class InnerUpdate(ABC):
         particles, _ = jax.lax.scan(
             lambda current, index: (move(current, index), None),
             particles,
-            jax.numpy.arange(1, steps),
+            jnp.arange(1, steps),
         )
         return particles

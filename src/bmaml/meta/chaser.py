@@ -1,12 +1,12 @@
 """The chaser loss: land after a few steps where more steps on more data would lead."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-from bmaml.distances import paired_squared
+from bmaml.distances import Distance, PairedSquared
 from bmaml.inner.update import InnerUpdate
 from bmaml.meta.objective import MetaObjective
 from bmaml.posterior.posterior import Posterior
@@ -15,11 +15,12 @@ from bmaml.tasks.task import Task
 
 @dataclass(frozen=True)
 class Chaser(MetaObjective):
-    r"""$\sum_m \lVert\theta^{n,m}_\tau - \mathrm{stopgrad}(\theta^{n+s,m}_\tau)\rVert^2$, Algorithm 3.
+    r"""$d\bigl(\Theta^n_\tau, \mathrm{stopgrad}(\Theta^{n+s}_\tau)\bigr)$, Algorithm 3 and Eq. 7.
 
     The chaser $\Theta^n$ adapts on $D^{trn}$; the leader $\Theta^{n+s}$ goes on from it for
     `leader_steps` (s) of size `leader_step_size` on $D^{trn}\cup D^{val}$. `matched` names the parts
-    of a particle that the distance runs over.
+    of a particle that the `distance` d runs over, which is $\sum_m\lVert\theta^m - \theta'^m\rVert^2$
+    unless another is given.
 
     The likelihood's own variables, such as the noise precision, say how wrong a prediction is on rows
     it has not seen. A leader, which has fitted all rows, cannot tell. With `noise_from_query` they are
@@ -32,6 +33,7 @@ class Chaser(MetaObjective):
     leader_step_size: float = 0.001
     matched: tuple[str, ...] = ("weights",)
     noise_from_query: bool = True
+    distance: Distance = field(default_factory=PairedSquared)
 
     def loss(
         self,
@@ -54,13 +56,9 @@ class Chaser(MetaObjective):
         )
         # Once more: with a shared part, the leader's target depends on what is trained, too.
         leader = jax.lax.stop_gradient(leader)
-        distance = sum(
-            (
-                jnp.sum(paired_squared(getattr(chaser, part), getattr(leader, part)))
-                for part in self.matched
-                if jax.tree.leaves(getattr(chaser, part))
-            ),
-            jnp.zeros(()),
+        left_out = {part: () for part in chaser._fields if part not in self.matched}
+        distance = self.distance(
+            chaser._replace(**left_out), leader._replace(**left_out), posterior, task
         )
         if not self.noise_from_query or not jax.tree.leaves(chaser.likelihood):
             return distance
