@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from bmaml import particles as sets
 from bmaml.inner.sampler import Sampler, multiply, roots, standard_normal
-from bmaml.inner.step_control import ROUNDING, SHRINK, TRIES
+from bmaml.inner.step_control import MARGIN, ROUNDING, SHRINK, TRIES
 from bmaml.inner.update import Target
 
 # A trajectory whose energy rises by more than this (times the temperature) is worth a shorter step:
@@ -25,9 +25,13 @@ class Phase(NamedTuple):
     log_densities: Float[Array, " M"]
     scores: PyTree
 
+    def kinetic(self) -> Float[Array, " M"]:
+        r"""$\frac12\lVert r\rVert^2$."""
+        return 0.5 * sets.inner_products(self.momentum, self.momentum)
+
     def energy(self) -> Float[Array, " M"]:
         r"""$-\log p(\theta) + \frac12\lVert r\rVert^2$."""
-        return 0.5 * sets.inner_products(self.momentum, self.momentum) - self.log_densities
+        return self.kinetic() - self.log_densities
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,10 @@ class HMC(Sampler):
     beforehand. It is off by default: a meta-gradient should know all that adaptation does.
 
     Step control shortens $\epsilon$ where the energy would rise so much that Metropolis would hardly
-    ever take the trajectory. Turn it off for a chain that is exact in every case.
+    ever take the trajectory, unless a tenth or more of the speed it gained was paid for in log density.
+    That is what a chain far from the posterior, or a cold one, does: it falls; without heat and in one
+    leapfrog step it is the rule of gradient descent. Turn it off for a chain that is exact in every
+    case.
     """
 
     leapfrog_steps: int = 4
@@ -85,31 +92,31 @@ class HMC(Sampler):
         in infinity leaves no NaN in the gradient.
         """
         start, root = jax.lax.stop_gradient((start, root))
-        before = start.energy()
+        before, speed = start.energy(), start.kinetic()
         rounding = ROUNDING * jnp.abs(before)
 
-        def rise(shares: Float[Array, " M"]) -> Float[Array, " M"]:
+        def attempt(shares: Float[Array, " M"]) -> tuple[Float[Array, " M"], Bool[Array, " M"]]:
+            """By how much the energy rises, and whether step control has nothing against it."""
             end = replace(self, first_order=True)._leapfrog(target, start, root, step_size * shares)
-            return end.energy() - before - rounding
-
-        def passes(rises: Float[Array, " M"]) -> Bool[Array, " M"]:
-            # A comparison with NaN is false.
-            return rises <= TOLERANCE * self.temperature
+            rises = end.energy() - before - rounding
+            gained = jnp.maximum(end.kinetic() - speed, 0.0)
+            # A comparison with NaN, such as infinity less infinity, is false.
+            return rises, rises - MARGIN * gained <= TOLERANCE * self.temperature
 
         def shrink(state: tuple) -> tuple:
-            tries, shares, rises = state
-            shares = jnp.where(passes(rises), shares, SHRINK * shares)
-            return tries + 1, shares, rise(shares)
+            tries, shares, (_, passed) = state
+            shares = jnp.where(passed, shares, SHRINK * shares)
+            return tries + 1, shares, attempt(shares)
 
         shares = jnp.ones_like(before)
-        rises = rise(shares)
+        rises, passed = attempt(shares)
         if self.step_control:
-            _, shares, rises = jax.lax.while_loop(
-                lambda state: (state[0] < TRIES) & ~jnp.all(passes(state[2])),
+            _, shares, (rises, passed) = jax.lax.while_loop(
+                lambda state: (state[0] < TRIES) & ~jnp.all(state[2][1]),
                 shrink,
-                (0, shares, rises),
+                (0, shares, (rises, passed)),
             )
-            shares = jnp.where(passes(rises), shares, 0.0)
+            shares = jnp.where(passed, shares, 0.0)
         if self.metropolis:
             shares = jnp.where(rises <= -self.temperature * jnp.log(draws), shares, 0.0)
         return shares
