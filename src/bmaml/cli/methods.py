@@ -1,7 +1,10 @@
 """`bmaml methods`: a table of what there is."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -37,3 +40,28 @@ class Methods:
                 (preset.__doc__ or "").splitlines()[0],
             )
         Console().print(table)
+        Console().print(_variants())
+
+
+def _variants() -> "Table":
+    """What can be chosen by name, by which option of `bmaml train`, and for which methods."""
+    from rich.table import Table
+
+    from bmaml.distances import DISTANCES
+    from bmaml.inner import INNER_UPDATES
+    from bmaml.kernels import KERNELS
+    from bmaml.presets import METHODS, options_of
+
+    table = Table(title="variants (see docs/variants.md)")
+    for heading in ("option", "in Python", "names", "for"):
+        table.add_column(heading, no_wrap=heading in ("option", "in Python"))
+    for option, preset_option, names in (
+        ("--sampler", "inner", ", ".join(INNER_UPDATES)),
+        ("--kernel", "kernel", f"{', '.join(KERNELS)}; with a fixed bandwidth: rbf-70"),
+        ("--temperature", "temperature", "a number, for sgld and hmc"),
+        ("--distance", "distance", ", ".join(DISTANCES)),
+        ("--learned-steps", "learned_steps", "a step size for every parameter"),
+    ):
+        having = [method for method in METHODS if preset_option in options_of(method)]
+        table.add_row(option, preset_option, names, ", ".join(having))
+    return table

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from bmaml.cli.method_options import method_options
+
 if TYPE_CHECKING:
     from bmaml.trained import Trained
 
 # What `bmaml train` knows by name; anything else is a path.
 BUILT_IN = ("sinusoid", "glyphs", "omniglot", "miniimagenet", "folder", "table")
 MethodName = Literal["maml", "fomaml", "emaml", "reptile", "bfa", "bmaml"]
+SamplerName = Literal["gd", "svgd", "sgld", "hmc"]
+DistanceName = Literal["paired", "mmd", "prediction"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,16 @@ class Train:
     """inner steps (default: the method's own)"""
     settings: Literal["paper", "authors"] = "paper"
     """the paper's mathematics, or what its authors' code does"""
+    sampler: SamplerName | None = None
+    """bfa, bmaml: the inner update (default: svgd)"""
+    kernel: str | None = None
+    """bfa, bmaml: the kernel of svgd, such as imq, rbf-layers, rbf-learned, rbf-70 (`bmaml methods`)"""
+    temperature: float | None = None
+    """bfa, bmaml: of the posterior that sgld and hmc sample (default: nearly zero)"""
+    distance: DistanceName | None = None
+    """bmaml: from chaser to leader (default: paired)"""
+    learned_steps: bool = False
+    """meta-learn an inner step size for every parameter"""
     resume: bool = False
     """go on with an interrupted run"""
     quiet: bool = False
@@ -88,13 +102,7 @@ class Train:
 
     def method_options(self) -> dict[str, Any]:
         """The options of the method that were given."""
-        options = {
-            "num_particles": self.particles if self.method not in ("maml", "fomaml") else None,
-            "step_size": self.step_size,
-            "inner_steps": self.inner_steps,
-            "settings": self.settings,
-        }
-        return {name: value for name, value in options.items() if value is not None}
+        return method_options(self)
 
     def fit_options(self) -> dict[str, Any]:
         """The options of `bmaml.fit`."""
