@@ -118,10 +118,28 @@ class ReproduceLocomotionChaser(Reproduce):
         locomotion.reproduce(scale, self.out, only=self.only, progress=not self.quiet)
 
 
+@dataclass(frozen=True)
+class ReproduceVariants(Reproduce):
+    """Samplers, kernels, distances and learned steps beside the paper's choices, on sinusoids."""
+
+    scale: Literal["quick", "medium", "full"] = "quick"
+    """quick: a few variants, minutes; medium: all, 1,000 meta-updates, an hour; full: 10,000, hours"""
+    out: Path = Path("runs/variants")
+    """where results, tables and pictures go"""
+
+    def run(self) -> None:
+        """Run what is missing, then draw everything there is."""
+        from bmaml.experiments import variants
+
+        scale = variants.SCALES[self.scale]
+        variants.reproduce(scale, self.out, only=self.only, progress=not self.quiet)
+
+
 ReproduceCommand = Annotated[
     Annotated[ReproduceSinusoid, tyro.conf.subcommand("sinusoid")]
     | Annotated[ReproduceClassification, tyro.conf.subcommand("classification")]
     | Annotated[ReproduceActive, tyro.conf.subcommand("active")]
+    | Annotated[ReproduceVariants, tyro.conf.subcommand("variants")]
     | Annotated[ReproduceNavigation, tyro.conf.subcommand("navigation")]
     | Annotated[ReproduceLocomotionTRPO, tyro.conf.subcommand("locomotion-trpo")]
     | Annotated[ReproduceLocomotionChaser, tyro.conf.subcommand("locomotion-chaser")],

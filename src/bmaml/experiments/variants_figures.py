@@ -1,0 +1,93 @@
+"""Table and picture of the variants, from their result files."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bmaml.experiments import figures
+from bmaml.experiments.figures import Result, mean_and_std
+
+SCORES = ("mse", "particle_mse", "nll", "coverage", "crps")
+HEADINGS = (
+    *("K", "variant", "seeds", "step size", "MSE", "MSE per particle", "NLL", "coverage", "CRPS"),
+    "cost",
+)
+COLOURS = {"emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
+
+
+def write_csv(results: list[Result], path: Path) -> None:
+    """One row a training: its setting, seed, step size, test scores, cost and commit."""
+    settings, of_run = (
+        ("shots", "num_tasks", "variant", "num_particles"),
+        ("seed", "steps", "step_size"),
+    )
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*settings, *of_run, "checkpoint", *SCORES, "cost", "commit"])
+        for result in results:
+            writer.writerow(
+                [
+                    *(result["part"][name] for name in settings),
+                    *(result[name] for name in of_run),
+                    result["chosen_checkpoint"],
+                    *(f"{result['test'][name]:.5f}" for name in SCORES),
+                    f"{result['cost']:.3f}",
+                    result["commit"],
+                ]
+            )
+
+
+def table_rows(results: list[Result]) -> list[list[str]]:
+    """Mean ± standard deviation over seeds of every score on the test tasks, a row a variant."""
+    rows = []
+    for (shots, variant), group in figures.grouped(results, "shots", "variant").items():
+        step = group[0]["step_size"]
+        scores = [mean_and_std([result["test"][name] for result in group]) for name in SCORES]
+        setting = [str(shots), variant, str(len(group)), "default" if step is None else f"{step:g}"]
+        rows.append([*setting, *scores, f"{group[0]['cost']:.1f}"])
+    return rows
+
+
+def print_table(results: list[Result]) -> None:
+    """The table on the terminal."""
+    title = (
+        "Variants on sinusoids: test tasks, mean ± std over seeds; coverage is of the 90 % interval; "
+        "cost is the time of a meta-gradient, EMAML = 1"
+    )
+    figures.print_table(title, HEADINGS, table_rows(results))
+
+
+def write_markdown(results: list[Result], path: Path) -> None:
+    """The same table for a page of the documentation."""
+    figures.write_markdown(HEADINGS, table_rows(results), path)
+
+
+def draw_scores(results: list[Result], path: Path) -> None:
+    """Test MSE of every variant, a panel per number of shots: a dot a seed, a bar at their mean."""
+    groups = figures.grouped(results, "shots", "variant")
+    shots = sorted({key[0] for key in groups})
+    variants = list(dict.fromkeys(key[1] for key in groups))
+    height = 1.2 + 0.28 * len(variants)
+    figure, axes = plt.subplots(
+        1, len(shots), figsize=(2.2 + 3.4 * len(shots), height), squeeze=False, sharey=True
+    )
+    for axis, k in zip(axes[0], shots, strict=True):
+        for row, variant in enumerate(variants):
+            if (k, variant) in groups:
+                _draw_row(axis, row, groups[k, variant])
+        axis.set_title(f"{k}-shot", fontsize=10)
+        axis.set_xlabel("test MSE")
+        axis.grid(alpha=0.3)
+    axes[0, 0].set_yticks(range(len(variants)), variants)
+    axes[0, 0].invert_yaxis()
+    figures.save(figure, path)
+
+
+def _draw_row(axis: Any, row: int, group: list[Result]) -> None:
+    values = [result["test"]["mse"] for result in group]
+    colour = COLOURS[group[0]["part"]["method"]]
+    axis.plot(values, [row] * len(values), "o", color=colour, alpha=0.35, ms=4)
+    axis.plot(np.mean(values), row, "|", color=colour, ms=14, mew=2.5)
