@@ -141,11 +141,12 @@ def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: boo
         step_size = study.tune(tuned, scale, out, progress)
         for seed in scale.seeds:
             study.run(part, scale, seed, step_size, out, score, progress=progress)
-        measure_cost(part, scale, out)
+        measure_cost(part.variant, scale, out)
     results = load_results(parts(scale), scale.seeds, out, steps=scale.steps)
     for result in results:
-        part = Part(**result["part"])
-        result["cost"] = require_same(cost_path(out, part), part=part.to_json())["ratio"]
+        path = cost_path(out, result["part"]["variant"])
+        # Missing only if the run was stopped between the last training and the measurement.
+        result["cost"] = require_same(path)["ratio"] if path.exists() else float("nan")
     with reporting_write_errors(out):
         variants_figures.write_csv(results, out / "results.csv")
         variants_figures.write_markdown(results, out / "results.md")
@@ -159,16 +160,17 @@ def score(trained: Trained, source: TaskSource) -> dict[str, Any]:
     return {"test": trained.evaluate(source.held_out("test"))}
 
 
-def measure_cost(part: Part, scale: Scale, out: Path) -> None:
+def measure_cost(variant: str, scale: Scale, out: Path) -> None:
     """The time of a meta-gradient as a multiple of EMAML's, taken in turns in this process.
 
-    Of the processor, not of the clock: other programs may run beside. The smallest of many rounds.
+    Of the processor, not of the clock: other programs may run beside. The smallest of many rounds, with
+    the first number of shots.
     """
-    path = cost_path(out, part)
+    path = cost_path(out, variant)
     if path.exists():
         return
-    reference = part_of(scale, REFERENCE, part.shots)
-    runs = [_meta_gradient(one, scale) for one in (reference, part)]
+    part = part_of(scale, variant, scale.shots[0])
+    runs = [_meta_gradient(one, scale) for one in (part_of(scale, REFERENCE, part.shots), part)]
     best = [float("inf")] * len(runs)
     for _ in range(scale.timed_rounds):
         for index, run in enumerate(runs):
@@ -200,6 +202,6 @@ def _meta_gradient(part: Part, scale: Scale) -> Any:
     return run
 
 
-def cost_path(out: Path, part: Part) -> Path:
-    """The file with a part's cost."""
-    return out / "parts" / f"{part}-cost.json"
+def cost_path(out: Path, variant: str) -> Path:
+    """The file with a variant's cost."""
+    return out / "parts" / f"{variant}-cost.json"
