@@ -1,10 +1,16 @@
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import bmaml
-from bmaml.presets import METHODS
+from bmaml.distances import DISTANCES
+from bmaml.inner import INNER_UPDATES
+from bmaml.kernels import KERNELS
+from bmaml.presets import METHODS, options_of
+from bmaml.recipe import Recipe
 from tests.helpers import SMOOTH, initial_particles, tasks
 
 
@@ -70,3 +76,63 @@ def test_unknown_names_are_refused():
         bmaml.bmaml(SMOOTH, likelihood="poisson")
     with pytest.raises(ValueError, match="Unknown bandwidth"):
         bmaml.kernels.rbf("widest")
+
+
+def test_every_variant_has_a_name_and_names_fit_into_a_recipe():
+    """Composed by way of JSON, as from a run folder; the parts themselves have their own tests."""
+
+    def composed(**options):
+        recipe = Recipe("sinusoid", "bmaml", {"num_particles": 2, **options})
+        return Recipe.from_json(json.loads(json.dumps(recipe.to_json()))).learner()
+
+    for name, kind in INNER_UPDATES.items():
+        inner = composed(inner=name, learned_steps=True).inner
+        assert type(inner) is kind
+        assert inner.learned_steps
+        assert not composed(inner=name).inner.learns
+    for name, kind in DISTANCES.items():
+        assert type(composed(distance=name).meta.distance) is kind
+    for name in KERNELS:
+        kernel = composed(kernel=name).inner.kernel
+        assert (kernel.layers, kernel.learned) == ("layers" in name, "learned" in name)
+    distances = 3.0 * jnp.ones((2, 2))
+    assert composed(kernel="imq-layers-70").inner.kernel.bandwidth(distances) == 70.0
+    assert composed().inner.kernel.bandwidth(distances) != 70.0
+    assert composed(inner="sgld", temperature=0.5).inner.temperature == 0.5
+    assert 0.0 < composed(inner="hmc").inner.temperature < 0.1
+
+
+@pytest.mark.parametrize(("method", "options"), [("emaml", {}), ("bmaml", {"kernel": "rbf-learned"})])
+def test_what_a_preset_learns_has_a_gradient(method, options):
+    learner = METHODS[method](SMOOTH, num_particles=2, learned_steps=True, **options)
+    learned = gradient(learner, initial_particles(learner)).inner
+    assert set(learned) == {"log_steps", *(["log_bandwidths"] if options else [])}
+    for leaf in (*jax.tree.leaves(learned["log_steps"].weights), learned.get("log_bandwidths", 1.0)):
+        assert np.all(np.isfinite(leaf))
+        assert np.all(leaf != 0)
+
+
+def test_options_of_a_method_are_those_of_its_signature():
+    assert "learned_steps" in options_of("maml")
+    assert "num_particles" not in options_of("fomaml")
+    assert "distance" in options_of("bmaml")
+    assert "distance" not in options_of("bfa")
+    assert "learned_steps" not in options_of("reptile")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"inner": "sgld", "kernel": "rbf"}, "'sgld' has no kernel: leave it out"),
+        ({"temperature": 0.1}, "'svgd' has no temperature: leave it out"),
+        ({"inner": "adam"}, "Unknown inner update 'adam': use one of gd, svgd"),
+        ({"distance": "far"}, "Unknown distance 'far': use one of paired"),
+        ({"kernel": "cubic"}, "Unknown kernel 'cubic': use one of rbf"),
+        ({"kernel": "rbf-wide"}, "Unknown kernel 'rbf-wide'"),
+        ({"kernel": "rbf-0"}, "Unknown kernel 'rbf-0'"),
+        ({"kernel": "authors-rbf-3"}, "Unknown kernel 'authors-rbf-3'"),
+    ],
+)
+def test_variants_that_do_not_exist_or_go_together_are_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        bmaml.bmaml(SMOOTH, **options)

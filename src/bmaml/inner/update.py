@@ -36,7 +36,7 @@ class InnerUpdate(ABC):
 
     With `learned_steps` the meta-update also trains a factor $e^\rho$ on the step of each parameter,
     the same in all particles: $\theta \leftarrow \theta + \alpha\,e^\rho\odot\phi(\theta)$. That is
-    Eq. 2 of Meta-SGD (Li et al. 2017), but for the logarithm, which keeps steps positive. To a sampler
+    Meta-SGD's update (Li et al. 2017), but for the logarithm, which keeps steps positive. To a sampler
     the factors are part of its metric.
     """
 

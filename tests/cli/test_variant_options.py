@@ -1,0 +1,77 @@
+"""Variants on the command line: their names are those of the registries, and reach the preset."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from bmaml.cli.method_options import VARIANTS
+from bmaml.cli.methods import Methods
+from bmaml.cli.reproduce import ReproduceVariants
+from bmaml.cli.train import DistanceName, MethodName, SamplerName, TrainSinusoid
+from bmaml.distances import DISTANCES
+from bmaml.errors import BmamlError
+from bmaml.experiments.variants import SCALES
+from bmaml.inner import INNER_UPDATES
+from bmaml.kernels import KERNELS
+from bmaml.presets import METHODS, options_of
+from bmaml.recipe import Recipe
+
+
+def command(method="bmaml", **options):
+    return TrainSinusoid(out=Path("nowhere"), method=method, **options)
+
+
+def test_the_command_line_knows_every_registered_name():
+    assert get_args(SamplerName) == tuple(INNER_UPDATES)
+    assert get_args(DistanceName) == tuple(DISTANCES)
+    assert get_args(MethodName) == tuple(METHODS)
+    assert set(get_args(ReproduceVariants.__dataclass_fields__["scale"].type)) == set(SCALES)
+
+
+def test_options_reach_the_preset_by_its_names():
+    options = command(
+        sampler="svgd", kernel="imq-learned", distance="mmd", learned_steps=True, particles=3
+    ).method_options()
+    assert options == {
+        "num_particles": 3,
+        "settings": "paper",
+        "inner": "svgd",
+        "kernel": "imq-learned",
+        "distance": "mmd",
+        "learned_steps": True,
+    }
+    learner = Recipe("sinusoid", "bmaml", options).learner()
+    assert learner.inner.learned_steps
+    assert type(learner.meta.distance) is DISTANCES["mmd"]
+    warm = command("bfa", sampler="hmc", temperature=0.1).method_options()
+    assert Recipe("sinusoid", "bfa", warm).learner().inner.temperature == 0.1
+
+
+def test_without_variants_the_options_are_as_before():
+    assert command("maml", particles=1).method_options() == {"settings": "paper"}
+    assert command(step_size=0.1).method_options() == {"step_size": 0.1, "settings": "paper"}
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "others"),
+    [
+        ("reptile", {"learned_steps": True}, "maml, fomaml, emaml, bfa, bmaml"),
+        ("emaml", {"kernel": "rbf"}, "bfa, bmaml"),
+        ("bfa", {"distance": "mmd"}, "bmaml"),
+    ],
+)
+def test_a_variant_that_a_method_lacks_is_refused_with_those_that_have_it(method, options, others):
+    with pytest.raises(BmamlError, match=rf"{method} has no --.*that has it: {others}\.$"):
+        command(method, **options).method_options()
+
+
+def test_the_list_of_methods_names_every_variant(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    Methods().run()
+    printed = capsys.readouterr().out
+    for name in (*INNER_UPDATES, *DISTANCES, *KERNELS):
+        assert name in printed
+    for name in VARIANTS:
+        assert f"--{name.replace('_', '-')}" in printed
+    assert all(method in printed for method in METHODS if "inner" in options_of(method))
