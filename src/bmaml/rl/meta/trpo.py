@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from bmaml import particles as sets
 from bmaml.rl.inner import PolicyGradient
+from bmaml.rl.meta.conjugate_gradient import solve
 from bmaml.rl.meta.trust_region import Problem, company_of
 from bmaml.rl.meta.update import MetaBatch, MetaUpdate, Report
 from bmaml.rl.policy import GaussianPolicy
@@ -93,8 +93,8 @@ class TRPO(MetaUpdate):
             curved = problem.curvature_product(initial, vector)
             return jax.tree.map(lambda one, two: one + self.damping * two, curved, vector)
 
-        descent, _ = cg(product, gradient, tol=1e-10, maxiter=self.conjugate_gradient_steps)
-        curvature = jnp.sum(sets.inner_products(descent, product(descent)))
+        descent, curved = solve(product, gradient, self.conjugate_gradient_steps)
+        curvature = jnp.sum(sets.inner_products(descent, curved))
         longest = jnp.sqrt(2.0 * self.divergence_bound / (curvature + 1e-8))
         step = jax.tree.map(lambda leaf: -longest * leaf, descent)
         return self._search(problem.loss, initial, step, before)
