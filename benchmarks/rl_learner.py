@@ -1,6 +1,7 @@
 """Seconds of a meta-iteration by part, and TRPO's curvature product against a plain one.
 
 python benchmarks/rl_learner.py --method svpg-trpo --particles 5
+python benchmarks/rl_learner.py --method svpg-trpo --particles 10 --memory    # of one meta-iteration
 """
 
 import argparse
@@ -28,6 +29,16 @@ def plain_product(problem: Problem, initial, vector):
     return jax.jvp(jax.grad(divergence), (initial,), (vector,))[1]
 
 
+def tell_memory(update, arguments) -> None:
+    """Of one meta-update, and of the process that sampled, compiled and ran it."""
+    jax.block_until_ready(update(*arguments))
+    sizes = update.memory_analysis()
+    print(f"episodes that it learns from: {sizes.argument_size_in_bytes / 2**20:.0f} MiB")
+    print(f"work space of the meta-update: {sizes.temp_size_in_bytes / 2**20:.0f} MiB")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak memory of the process: {peak:.2f} GiB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--environment", default="navigation")
@@ -36,6 +47,7 @@ def main() -> None:
     parser.add_argument("--particles", type=int, default=5)
     parser.add_argument("--tasks", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory", action="store_true", help="play and update once; tell the memory")
     options = parser.parse_args()
 
     settings = Settings(
@@ -51,14 +63,19 @@ def main() -> None:
     initial, carried = jax.tree.map(lambda leaf: leaf[0], (state.particles, state.optimizer_state.meta))
     player = Player(world, policy, method, settings)
     tasks = draw_tasks(world, jax.random.key(0), settings.tasks)
-    played = player(initial, tasks, jax.random.key(1))
-    spread = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (settings.tasks, *leaf.shape)), initial)
-    episodes = player.rollout(spread, tasks, jax.random.key(1))
     update = jax.jit(
         lambda particles, before, batch: method.meta.update(
             policy, method.inner, particles, before, batch
         )
     )
+    played = player(initial, tasks, jax.random.key(1))
+    if options.memory:
+        tell_memory(
+            update.lower(initial, carried, played.batch).compile(), (initial, carried, played.batch)
+        )
+        return
+    spread = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (settings.tasks, *leaf.shape)), initial)
+    episodes = player.rollout(spread, tasks, jax.random.key(1))
     parts = {
         "episodes, once": lambda: player.rollout(spread, tasks, jax.random.key(1)),
         "advantages, once": lambda: player.experience_of(episodes),
@@ -86,8 +103,6 @@ def main() -> None:
     waited = {name: (lambda run=run: jax.block_until_ready(run())) for name, run in parts.items()}
     for name, value in best_seconds(waited, rounds=options.rounds).items():
         print(f"{name:>36}: {value:8.3f} s")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"peak memory of the process: {peak:.2f} GiB")
 
 
 if __name__ == "__main__":
