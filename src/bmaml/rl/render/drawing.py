@@ -50,7 +50,7 @@ def render(trained: TrainedPolicies, path: Path, *, tasks: int = 4, steps: int |
         else:
             figure, axes = _panels(scene, recordings)
             _draw(scene, recordings, axes, _longest(recordings) - 1, trail=True)
-            figure.savefig(path, dpi=120)
+            figure.savefig(path, dpi=120, bbox_inches="tight")
 
 
 def scene_of(environment: TaskEnvironment) -> Scene:
@@ -78,7 +78,7 @@ def _panels(scene: Scene, recordings: list[Recording]) -> tuple[Any, Any]:
 
     width = 2.6 / scene.proportion**0.5
     size = (width * len(recordings), 2 * (width * scene.proportion + 0.5))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size, layout="compressed")
     return figure, figure.subplots(2, len(recordings), squeeze=False)
 
 

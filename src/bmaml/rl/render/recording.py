@@ -15,7 +15,7 @@ from bmaml.rl.trained import TrainedPolicies
 
 
 class Episode(NamedTuple):
-    """One episode: the state at its start and after every step that took place."""
+    """One episode: the state that each of its steps was taken in."""
 
     states: Float[np.ndarray, "time state"]
     total: float
@@ -55,7 +55,6 @@ def _episodes(
     lengths, totals = np.asarray(seen.lengths)[:, 0, 0], np.asarray(seen.returns)[:, 0, 0]
     if isinstance(watched, Watched):
         states = np.stack(watched.states, axis=1)
-        lengths = lengths + 1
     else:
         states = np.asarray(seen.observations)[:, 0, 0]
     return [Episode(states[at, : lengths[at]], float(totals[at])) for at in range(len(states))]

@@ -15,11 +15,12 @@ from bmaml.rl.render.scene import Scene
 # How far to the right and up a point moves in the picture, for each metre away from the onlooker.
 OBLIQUE = (0.3, 0.35)
 GHOSTS = 5
-HALF_WIDTH = 1.4
+# Metres to both sides of the middle of a panel, and from a robot's middle to its ends.
+HALF_WIDTH, ROBOT = 2.0, 1.2
 
 
 class RobotScene(Scene):
-    """A robot on a floor with a mark every half metre."""
+    """A robot on a floor with a mark every metre."""
 
     proportion = 0.42
 
@@ -43,11 +44,12 @@ class RobotScene(Scene):
         for count, moment in enumerate(moments, start=1):
             self._pose(axis, episode.states[moment], strength=count / len(moments))
         middles = [self._middle(episode.states[at]) for at in (0, time)]
-        left, right = (min(middles), max(middles)) if trail else (middles[1], middles[1])
-        axis.set_xlim(left - HALF_WIDTH, right + HALF_WIDTH)
+        centre = sum(middles) / 2 if trail else middles[1]
+        half = max(HALF_WIDTH, abs(middles[1] - middles[0]) / 2 + ROBOT) if trail else HALF_WIDTH
+        axis.set_xlim(centre - half, centre + half)
         axis.set_ylim(-0.4, 1.3)
         axis.axhline(0.0, color="grey", lw=0.8, zorder=0)
-        axis.set_xticks(np.arange(np.ceil(2 * left - 2.8), 2 * right + 2.8) / 2)
+        axis.set_xticks(np.arange(np.ceil(centre - half), centre + half))
         axis.set_yticks([])
         axis.set_aspect("equal")
 
