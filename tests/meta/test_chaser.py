@@ -1,8 +1,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from bmaml.distances import paired_squared
+from bmaml.distances import DISTANCES, paired_squared
 from bmaml.inner import SVGD
 from bmaml.kernels import rbf
 from bmaml.meta import Chaser
@@ -29,6 +30,26 @@ def test_loss_is_the_distance_to_a_leader_on_all_data():
         jnp.sum(paired_squared(chaser, leader)),
         rtol=1e-4,
     )
+
+
+@pytest.mark.parametrize("name", list(DISTANCES))
+def test_the_loss_is_any_distance_over_the_parts_that_are_matched(name):
+    distance = DISTANCES[name]()
+    learner = small_learner(meta=Chaser(2, 0.03, noise_from_query=False, distance=distance))
+    initial, task = initial_particles(learner), one_task()
+
+    @jax.jit
+    def both(initial):
+        chaser = learner.adapt(initial, task.support)
+        joined = learner.posterior.target(task.support.join(task.query))
+        leader = learner.inner.run(joined, chaser, steps=2, step_size=0.03)
+        chaser, leader = (part._replace(likelihood=(), prior=()) for part in (chaser, leader))
+        by_hand = distance(chaser, leader, learner.posterior, task)
+        return learner.meta.loss(learner.posterior, learner.inner, initial, task), by_hand
+
+    loss, by_hand = both(initial)
+    assert float(loss) > 0
+    np.testing.assert_allclose(loss, by_hand, rtol=1e-4)
 
 
 def test_the_leader_receives_no_gradient():
