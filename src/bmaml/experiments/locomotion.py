@@ -8,16 +8,16 @@ from bmaml.experiments.policies import DISTANCE, TRPO, Scale
 
 ENVIRONMENTS = ("cheetah-velocity", "cheetah-direction", "ant-velocity", "ant-direction")
 
-PAPER = Scale(environments=ENVIRONMENTS, methods=TRPO, seeds=(0, 1, 2))
-# Few enough tasks, episodes and iterations to show learning within about an hour on two cores.
-REDUCED = Scale(
-    environments=ENVIRONMENTS,
+PAPER = Scale(environments=ENVIRONMENTS, methods=TRPO, seeds=(0, 1, 2), settings="paper")
+# Few enough tasks, episodes and iterations to see learning within an hour or so on two free cores.
+REDUCED = replace(
+    PAPER,
     methods=(("vpg-trpo", 3), ("svpg-trpo", 3)),
     seeds=(0,),
     iterations=30,
     tasks=10,
     episodes=10,
-    held_out_tasks=20,
+    held_out_tasks=10,
     validations=10,
 )
 TRPO_SCALES = {"reduced": REDUCED, "paper": PAPER}
