@@ -275,6 +275,22 @@ def test_a_trajectory_that_keeps_its_energy_is_not_shortened():
     np.testing.assert_allclose(controlled, free, rtol=1e-5, atol=1e-6)
 
 
+def test_a_cold_chain_falls_at_full_length_and_never_climbs():
+    """From a hilltop, where leapfrog steps raise the energy by far more than the temperature."""
+
+    def hill(theta):
+        return -jnp.sum(jnp.square(jnp.square(theta) - 4.0)) / 8.0
+
+    start = jnp.array([[0.3, -0.4], [0.2, 0.5]])
+    cold = HMC(0.03, temperature=1e-6)
+    free = HMC(0.03, temperature=1e-6, step_control=False).run(target_of(hill), start)
+    np.testing.assert_allclose(cold.run(target_of(hill), start), free, rtol=1e-6)
+    densities = jax.vmap(hill)
+    assert np.all(densities(free) > densities(start) + 0.05)
+    far = jax.jit(lambda start: HMC(3.0, temperature=0.0).run(target_of(hill), start, steps=20))(start)
+    assert np.all(densities(far) > densities(start))
+
+
 @BOTH
 def test_a_meta_gradient_flows_through_every_sample(sampler):
     """Through the score, and through the metric that scales the noise."""

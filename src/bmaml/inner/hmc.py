@@ -51,10 +51,9 @@ class HMC(Sampler):
     beforehand. It is off by default: a meta-gradient should know all that adaptation does.
 
     Step control shortens $\epsilon$ where the energy would rise so much that Metropolis would hardly
-    ever take the trajectory, unless a tenth or more of the speed it gained was paid for in log density.
-    That is what a chain far from the posterior, or a cold one, does: it falls; without heat and in one
-    leapfrog step it is the rule of gradient descent. Turn it off for a chain that is exact in every
-    case.
+    ever take the trajectory, unless it gained speed and a tenth of that in log density. A particle that
+    falls from a hilltop, as those of a fresh network do, gains energy by leapfrog steps, and to a cold
+    chain any gain is large. Turn it off for a chain that is exact in every case.
     """
 
     leapfrog_steps: int = 4
