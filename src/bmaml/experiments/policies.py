@@ -90,28 +90,35 @@ def parts(scale: Scale) -> list[Part]:
 def reproduce(
     title: str, scale: Scale, out: Path, *, only: str | None = None, progress: bool = True
 ) -> None:
-    """Run what is missing in `out`, then draw the figure and print the table."""
+    """Run what is missing in `out`, draw the figure anew after each training, print the table."""
     prepare_folder(out)
+    results: list[Result] = []
     # All parts of one seed come first: a run that is stopped early compares what it has.
     for seed in scale.seeds:
         for part in choose(parts(scale), only):
-            run(part, scale, seed, out, progress)
+            if run(part, scale, seed, out, progress) or not results:
+                results = write(scale, out)
+    policies_figures.print_table(title, results)
+    print(f"Written to {out}: results.csv, results.md, and returns as .png and .svg")
+
+
+def write(scale: Scale, out: Path) -> list[Result]:
+    """Tables and figure of all finished trainings."""
     results = load_all(scale, out)
     with reporting_write_errors(out):
         policies_figures.write_csv(results, out / "results.csv")
         policies_figures.write_markdown(results, out / "results.md")
         policies_figures.draw_curves(results, out / "returns")
-    policies_figures.print_table(title, results)
-    print(f"Written to {out}: results.csv, results.md, and returns as .png and .svg")
+    return results
 
 
-def run(part: Part, scale: Scale, seed: int, out: Path, progress: bool = True) -> None:
-    """Train one seed, resuming if it was interrupted, and keep its returns."""
+def run(part: Part, scale: Scale, seed: int, out: Path, progress: bool = True) -> bool:
+    """Train one seed, resuming if it was interrupted, and keep its returns; False if they are there."""
     path, settings = result_path(out, part, seed), part.settings(scale, seed)
     described = describe_run(settings)["reinforcement"]
     if path.exists():
         require_same(path, settings=described)
-        return
+        return False
     assert settings.iterations is not None
     if progress:
         print(f"{part}, seed {seed}: {settings.iterations} meta-updates", flush=True)
@@ -133,6 +140,7 @@ def run(part: Part, scale: Scale, seed: int, out: Path, progress: bool = True) -
         "commit": commit(),
     }
     write_record(path, record)
+    return True
 
 
 def at_the_end(curve: Sequence[dict[str, Any]], iterations: int) -> dict[str, float]:
