@@ -17,5 +17,18 @@ class Interrupted(BmamlError):  # noqa: N818 - not a failure: the run is saved a
     """Ctrl-C stopped a training whose state is saved."""
 
 
+LOST_PROCESS = (
+    "Another process of this training is gone, and this one cannot go on without it: start all of them "
+    "again with --resume, in any number; complete checkpoints are intact."
+)
+
+
+class LostProcessError(BmamlError):
+    """Another process of this training is gone; the runtime may abort this one at any moment."""
+
+    def __init__(self) -> None:
+        super().__init__(LOST_PROCESS)
+
+
 class OutsideTrainingWarning(UserWarning):
     """Rows to adapt to or to predict lie far outside what training tasks covered."""

@@ -100,16 +100,22 @@ class Learner:
         return self.inner.bind(initial.inner), initial.particles
 
     def meta_loss(
-        self, initial: PyTree, tasks: Task, *, key: Key[Array, ""] | None = None
+        self,
+        initial: PyTree,
+        tasks: Task,
+        *,
+        key: Key[Array, ""] | Key[Array, " tasks"] | None = None,
     ) -> Float[Array, ""]:
-        """The meta-objective summed over stacked tasks."""
+        """The meta-objective summed over stacked tasks; `key` is one, or one for each task."""
         inner, initial = self.tuned(initial)
         posterior, own, tasks = self.encode(initial, tasks)
 
         def loss(task: Task, task_key: Key[Array, ""] | None) -> Float[Array, ""]:
             return self.meta.loss(posterior, inner, own, task, key=task_key)
 
-        keys = None if key is None else jax.random.split(key, tasks.support.y.shape[0])
+        keys = (
+            jax.random.split(key, tasks.support.y.shape[0]) if key is not None and not key.ndim else key
+        )
         return jnp.sum(jax.vmap(loss, in_axes=(0, None if keys is None else 0))(tasks, keys))
 
     def adapt(

@@ -6,9 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from bmaml.learner import Learner
+from bmaml.scale.gradient import loss_and_gradient
+from bmaml.scale.mesh import everywhere, here, replicate
+from bmaml.scale.processes import noticing_loss
 from bmaml.tasks.source import TaskSource
 from bmaml.training_state import UPDATE, State, keys_of
 
@@ -25,13 +29,17 @@ def compile_updates(
     seeds: Sequence[int],
     batch_size: int,
     steps: int,
+    mesh: Mesh | None = None,
+    tasks_at_once: int | None = None,
 ) -> Advance:
     """Compile the meta-update and the loop around it; the loop's length is free.
 
     The returned function takes the memory of the state it is given. It stops where a loss or a
-    gradient is not finite and returns the state before that update.
+    gradient is not finite and returns the state before that update. How the tasks of an update are
+    divided by `mesh` and `tasks_at_once`, says `loss_and_gradient`.
     """
     optimizer = learner.optimizer.build(steps)
+    differentiate = loss_and_gradient(learner, mesh=mesh, tasks_at_once=tasks_at_once)
 
     def update(
         particles: PyTree,
@@ -42,7 +50,7 @@ def compile_updates(
     ) -> tuple[PyTree, PyTree, Float[Array, ""], Bool[Array, ""]]:
         batch_key, loss_key = jax.random.split(jax.random.fold_in(key, step))
         batch = tasks.batch(training_set, batch_key, batch_size)
-        loss, gradient = jax.value_and_grad(learner.meta_loss)(particles, batch, key=loss_key)
+        loss, gradient = differentiate(particles, batch, jax.random.split(loss_key, batch_size))
         # Optax raises floats to integer powers, which a program with strict types may forbid.
         with jax.numpy_dtype_promotion("standard"):
             change, optimizer_state = optimizer.update(gradient, optimizer_state, particles)
@@ -53,12 +61,13 @@ def compile_updates(
         return particles, optimizer_state, loss, finite
 
     training_set, set_axes = _stack(training_sets)
-    keys = keys_of(seeds, UPDATE)
     updates = over_seeds(update, (0, 0, set_axes, 0, None), len(seeds))
 
     def advance(
-        state: State, training_set: Any, keys: Key[Array, " seeds"], end: Int[Array, ""]
+        state: State, training_set: Any, end: Int[Array, ""]
     ) -> tuple[State, Bool[Array, " seeds"]]:
+        keys = keys_of(seeds, UPDATE)
+
         def goes_on(carry: tuple[State, Bool[Array, " seeds"]]) -> Bool[Array, ""]:
             state, finite = carry
             return (state.step < end) & jnp.all(finite)
@@ -76,12 +85,28 @@ def compile_updates(
 
         return jax.lax.while_loop(goes_on, body, (state, jnp.ones(len(seeds), bool)))
 
-    compiled = (
-        jax.jit(advance, donate_argnums=0)
-        .lower(state, training_set, keys, jnp.asarray(0, jnp.int32))
+    zero = jnp.asarray(0, jnp.int32)
+    if mesh is None:
+        compiled = jax.jit(advance, donate_argnums=0).lower(state, training_set, zero).compile()
+        return lambda state, end: compiled(state, training_set, jnp.asarray(end, jnp.int32))
+    placed = replicate(training_set, mesh)
+    spread = (
+        jax.jit(
+            advance,
+            donate_argnums=0,
+            in_shardings=everywhere(mesh),
+            out_shardings=everywhere(mesh),
+        )
+        .lower(state, placed, zero)
         .compile()
     )
-    return lambda state, end: compiled(state, training_set, keys, jnp.asarray(end, jnp.int32))
+
+    def advance_everywhere(state: State, end: int) -> tuple[State, Bool[Array, " seeds"]]:
+        with noticing_loss():
+            now, goal = replicate((state, jnp.asarray(end, jnp.int32)), mesh)
+            return jax.block_until_ready(here(spread(now, placed, goal)))
+
+    return advance_everywhere
 
 
 def over_seeds(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from jaxtyping import PyTree
 
 from bmaml.errors import RunError
@@ -85,6 +86,8 @@ class RunFolder:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             manager = self._open_manager()
             if step not in manager.all_steps():
+                if jax.process_count() > 1:  # Orbax expects arrays of one process to be NumPy's.
+                    tree = jax.tree.map(np.asarray, tree)
                 manager.save(step, args=ocp.args.StandardSave(tree))
                 manager.wait_until_finished()
 
@@ -139,12 +142,22 @@ class RunFolder:
         import orbax.checkpoint as ocp
 
         if self._manager is None:
+            # Of several processes only the first has a folder, and must not wait for the others.
+            alone = ocp.options.MultiprocessingOptions()
+            if jax.process_count() > 1:
+                alone = ocp.options.MultiprocessingOptions(
+                    primary_host=0, active_processes={0}, barrier_sync_key_prefix="first"
+                )
             options = ocp.CheckpointManagerOptions(
                 # Two, so that one damaged checkpoint is not the end of a run.
                 preservation_policy=ocp.checkpoint_managers.preservation_policy.LatestN(2),
                 enable_async_checkpointing=False,
                 cleanup_tmp_directories=True,
+                multiprocessing_options=alone,
+                create=False,
             )
+            with reporting_write_errors(self.path):
+                (self.path / "checkpoints").mkdir(exist_ok=True)
             self._manager = ocp.CheckpointManager(self.path / "checkpoints", options=options)
         return self._manager
 

@@ -11,11 +11,13 @@ from functools import partial
 from typing import Any
 
 import jax
+from jax.sharding import Mesh
 from jaxtyping import PyTree
 
 from bmaml.learner import Learner
 from bmaml.meta_update import compile_updates, over_seeds
 from bmaml.run_folder import RunFolder, require_fit
+from bmaml.scale import processes, task_mesh
 from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data
 from bmaml.trained import Compiled, Trained, of_seed, score_tasks
@@ -48,6 +50,8 @@ def fit_seeds(
     progress: bool = True,
     description: dict[str, Any] | None = None,
     on_validation: Callable[[int, PyTree], None] | None = None,
+    devices: int | Mesh | None = None,
+    tasks_at_once: int | None = None,
 ) -> list[Trained]:
     """Meta-train `learner` from several seeds at once.
 
@@ -65,6 +69,10 @@ def fit_seeds(
         description: what the run is, as JSON; kept in `run.json`.
         on_validation: called with the step and the particles (a leading axis of seeds) after each
             validation, for scores of your own.
+        devices: how many share the tasks of a meta-update, or a mesh of one axis; None is one, or all
+            where several processes train together (see `bmaml.scale`).
+        tasks_at_once: keep what the gradient needs of so many tasks at a time, to save memory; None
+            is all that a device has.
 
     Returns:
         A `Trained` for each seed, in order.
@@ -76,6 +84,9 @@ def fit_seeds(
     for name, value in {"steps": steps, "batch_size": batch_size, "validate_every": every}.items():
         if value < 1:
             raise ValueError(f"{name} is {value}; it must be at least 1.")
+    mesh = task_mesh(devices)
+    # Of several processes, the first writes for all.
+    written = out if processes.is_first() else None
 
     training_sets = [tasks.training_set(key) for key in keys_of(seeds, TRAINING_SET)]
 
@@ -95,9 +106,9 @@ def fit_seeds(
         "example": example.to_json(),
         "particles": describe(like.state.particles),
     }
-    if out is not None:
+    if written is not None:
         settings |= {"ranges": ranges} if (ranges := tasks.ranges()) else {}
-        require_fit(out, settings, resume=resume)  # Before compiling, which takes its time.
+        require_fit(written, settings, resume=resume)  # Before compiling, which takes its time.
     # Compiled before anything is written: a mistake in the shapes should not leave a folder behind.
     advance = compile_updates(
         learner,
@@ -107,12 +118,15 @@ def fit_seeds(
         seeds=seeds,
         batch_size=batch_size,
         steps=steps,
+        mesh=mesh,
+        tasks_at_once=tasks_at_once,
     )
     validate = _compile_validation(learner, tasks, like.state, len(seeds))
-    folder = None if out is None else RunFolder.start(out, settings, resume=resume)
+    folder = None if written is None else RunFolder.start(written, settings, resume=resume)
     selection = learner.posterior.likelihood.selection
     loop = TrainingLoop(seeds, steps, every, advance, validate, selection, folder, on_validation)
-    snapshot, entries = loop.run(lambda: start(training_sets[0]), like, progress)
+    shown = progress and processes.is_first()
+    snapshot, entries = loop.run(lambda: start(training_sets[0]), like, shown, saves=out is not None)
     compiled = Compiled(learner)
     return [
         of_seed(snapshot, index, seed, learner, entries, example, compiled)

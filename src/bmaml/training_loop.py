@@ -17,6 +17,7 @@ from bmaml.errors import DivergedError, Interrupted
 from bmaml.interrupt import postponed_interrupt
 from bmaml.meta_update import Advance
 from bmaml.run_folder import RunFolder
+from bmaml.scale import processes
 from bmaml.training_log import Entry, Progress, TrainingLog, number, show_progress
 from bmaml.training_state import Snapshot, improve
 
@@ -55,19 +56,28 @@ class TrainingLoop:
         self.saved_at, self.save_seconds = -math.inf, 0.0
 
     def run(
-        self, begin: Callable[[], Snapshot], like: Snapshot, progress: bool
+        self,
+        begin: Callable[[], Snapshot],
+        like: Snapshot,
+        progress: bool,
+        *,
+        saves: bool | None = None,
     ) -> tuple[Snapshot, list[Entry]]:
-        """Train from what the folder holds, or from the beginning, to the end."""
+        """Train from what the folder holds, or from the beginning, to the end.
+
+        `saves` says whether there is a folder, if only the first of several processes has it.
+        """
         log = None
         try:
+            processes.wait_for_others()
             saved = None if self.folder is None else self.folder.restore(like)
-            snapshot = begin() if saved is None else saved
+            snapshot = processes.of_first(begin() if saved is None else saved)
             if self.folder is not None:
                 log = TrainingLog(self.folder.path, int(snapshot.state.step))
             entries: list[Entry] = [] if log is None else log.entries
             start = int(snapshot.state.step)
             with (
-                postponed_interrupt(self.folder is not None) as interrupt,
+                postponed_interrupt(self.folder is not None or bool(saves)) as interrupt,
                 show_progress(self.steps, start, progress) as show,
             ):
                 while int(snapshot.state.step) < self.steps:
@@ -98,10 +108,11 @@ class TrainingLoop:
         step = first = int(state.step)
         goal = min(self.steps, (step // self.every + 1) * self.every)
         while step < goal:
+            end, interrupted = processes.agree(min(goal, step + self.pace), interrupt.is_set())
             # Asked before updates, never between the last one and its validation.
-            if interrupt.is_set():
+            if interrupted:
                 self._interrupted(Snapshot(state, best))
-            end, looked = min(goal, step + self.pace), time.monotonic()
+            looked = time.monotonic()
             state, finite = self.advance(state, end)
             if int(state.step) < end:
                 self._diverged(Snapshot(state, best), finite)
@@ -148,11 +159,11 @@ class TrainingLoop:
             self.save_seconds = self.saved_at - began
 
     def _interrupted(self, snapshot: Snapshot) -> None:
-        assert self.folder is not None
         self._save(snapshot, force=True)
+        place = "the first process's folder" if self.folder is None else self.folder.path
         raise Interrupted(
             f"Interrupted after step {int(snapshot.state.step)} of {self.steps}; all is saved in "
-            f"{self.folder.path}: go on with resume=True (on the command line, --resume)."
+            f"{place}: go on with resume=True (on the command line, --resume)."
         )
 
     def _diverged(self, snapshot: Snapshot, finite: Bool[Array, " seeds"]) -> None:

@@ -13,7 +13,7 @@ from bmaml.cli.reproduce import ReproduceCommand
 from bmaml.cli.rl import ReinforcementLearning
 from bmaml.cli.suggest import Suggest
 from bmaml.cli.train import TrainCommand, name_the_kind
-from bmaml.errors import BmamlError
+from bmaml.errors import BmamlError, LostProcessError
 
 Command = (
     TrainCommand
@@ -38,7 +38,9 @@ def main(arguments: list[str] | None = None) -> None:
         command.run()
         sys.stdout.flush()
     except BmamlError as error:
-        print(f"bmaml: {error}", file=sys.stderr)
+        print(f"bmaml: {error}", file=sys.stderr, flush=True)
+        if isinstance(error, LostProcessError):
+            os._exit(1)  # A farewell to processes that are gone would not end, or end in a trace.
         sys.exit(1)
     except BrokenPipeError:  # whoever reads the output has seen enough, such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

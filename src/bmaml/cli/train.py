@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 
 from bmaml.cli.method_options import method_options
+from bmaml.cli.where import Where
 
 if TYPE_CHECKING:
     from bmaml.trained import Trained
@@ -61,6 +62,8 @@ class Train:
     """go on with an interrupted run"""
     quiet: bool = False
     """no progress bar"""
+    where: tyro.conf.OmitArgPrefixes[Where] = field(default_factory=Where)
+    """more than one device, process or machine"""
 
     def run(self) -> None:
         """Train and say where the result is."""
@@ -70,10 +73,15 @@ class Train:
             raise BmamlError("--steps and --batch-size must be at least 1.")
         if self.particles is not None and self.method in ("maml", "fomaml") and self.particles != 1:
             raise BmamlError(f"{self.method} has one particle: leave out --particles, or use emaml.")
-        try:
-            trained = self.fit()
-        except ValueError as error:  # numbers that do not go together, such as too few tasks
-            raise BmamlError(str(error)) from error
+        with self.where.together() as speaks:
+            try:
+                trained = self.fit()
+            except ValueError as error:  # numbers that do not go together, such as too few tasks
+                raise BmamlError(str(error)) from error
+            if speaks:
+                self._tell(trained)
+
+    def _tell(self, trained: "Trained") -> None:
         name, _ = trained.learner.posterior.likelihood.selection
         best = next(entry for entry in trained.history if entry["step"] == trained.step)
         print(
@@ -114,6 +122,7 @@ class Train:
             "out": self.out,
             "resume": self.resume,
             "progress": not self.quiet,
+            **self.where.fit_options(),
         }
 
     def task_options(self) -> dict[str, Any]:

@@ -1,0 +1,167 @@
+"""Processes that train together: the same result, a sentence when one is gone, and going on."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from bmaml.cli import watched
+from bmaml.errors import LOST_PROCESS, BmamlError, LostProcessError
+from bmaml.recipe import Recipe
+from bmaml.run_folder import read_description
+from bmaml.scale import processes
+from bmaml.scale.processes import Place, find_place
+from bmaml.trained import Trained
+from tests.scale.small import TOLERANCE
+
+OPTIONS = ["--particles=2", "--batch-size=4", "--validate-every=10", "--quiet"]
+# A process that hears nothing from another gives up within this time, and these tests some time later.
+PATIENCE = 600
+
+
+def start(folder, *options, steps=40):
+    command = [sys.executable, "-m", "bmaml.cli.main", "train", "sinusoid", *OPTIONS]
+    # JAX sets this one in a process that imports it, such as this.
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    return subprocess.Popen(
+        [*command, f"--steps={steps}", f"--out={folder}", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def start_pair(folder, steps=40):
+    with socket.socket() as unused:
+        unused.bind(("localhost", 0))
+        port = unused.getsockname()[1]
+    together = ("--coordinator", f"localhost:{port}", "--num-processes", "2")
+    return [start(folder, *together, f"--process-id={number}", steps=steps) for number in range(2)]
+
+
+def finish(process):
+    """Its exit code, and what it said."""
+    try:
+        out, errors = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    return process.returncode, out, errors
+
+
+def particles(folder):
+    learner = Recipe.from_json(read_description(folder)).learner()
+    last = Trained.load(folder, learner, "last")
+    return last.step, np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(last.particles)])
+
+
+def test_two_processes_train_as_one(tmp_path):
+    alone = start(tmp_path / "alone")
+    assert finish(alone)[0] == 0
+    first, second = start_pair(tmp_path / "pair")
+    (code, told, errors), (other, nothing, _) = finish(first), finish(second)
+    assert (code, other) == (0, 0), errors
+    assert "Trained 40 updates" in told
+    assert "experimental" not in errors, "the runtime's remarks are for its developers"
+    assert "Trained" not in nothing, "only the first process speaks"
+    step, expected = particles(tmp_path / "alone")
+    found_step, found = particles(tmp_path / "pair")
+    assert found_step == step == 40
+    np.testing.assert_allclose(found, expected, **TOLERANCE)
+
+
+def wait_for_checkpoint(folder, process, after=0):
+    """Until there is one of a later step."""
+    deadline = time.monotonic() + PATIENCE
+    while max((int(path.name) for path in folder.glob("checkpoints/*0")), default=0) <= after:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_lost_process_ends_the_other_with_a_sentence_and_the_run_goes_on(tmp_path, victim):
+    folder, long = tmp_path / "run", 100_000
+    pair = start_pair(folder, long)
+    try:
+        wait_for_checkpoint(folder, pair[1 - victim])
+    finally:
+        pair[victim].kill()
+        survivor, _ = finish(pair[1 - victim]), finish(pair[victim])
+    code, _, errors = survivor
+    # Gloo, which carries the exchange, says that it is connected.
+    told = [line for line in errors.splitlines() if not line.startswith("[Gloo]")]
+    assert (code, told) == (1, [f"bmaml: {LOST_PROCESS}"])
+    # With another number of processes, from the same folder.
+    before = max(int(path.name) for path in folder.glob("checkpoints/*0"))
+    alone = start(folder, "--resume", steps=long)
+    try:
+        wait_for_checkpoint(folder, alone, after=before)
+    finally:
+        alone.kill()
+        finish(alone)
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "place"),
+    [
+        (("a:1", 2, 1), {"SLURM_PROCID": "0"}, Place("a:1", 2, 1)),
+        (("a:1",), {"SLURM_NTASKS": "4", "SLURM_PROCID": "3"}, Place("a:1", 4, 3)),
+        (
+            ("a:1",),
+            {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0"},
+            Place("a:1", 2, 0),
+        ),
+        (("a:1", 3), {"PMI_SIZE": "2", "PMI_RANK": "1"}, Place("a:1", 3, 1)),
+        (
+            ("auto",),
+            {"MASTER_ADDR": "b", "MASTER_PORT": "2", "WORLD_SIZE": "2", "RANK": "1"},
+            Place("b:2", 2, 1),
+        ),
+        (("auto", 2, 0), {"JAX_COORDINATOR_ADDRESS": "c:3"}, Place("c:3", 2, 0)),
+    ],
+)
+def test_launchers_tell_what_was_not_given(given, environment, place):
+    assert find_place(*given, environment=environment) == place
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (("nowhere", 2, 0), "'nowhere': give the first process's HOST:PORT"),
+        (("a:b", 2, 0), "HOST:PORT"),
+        (("a:99999", 2, 0), "HOST:PORT"),
+        (("auto", 2, 0), "No launcher says where"),
+        (("a:1", None, 0), "--num-processes is missing"),
+        (("a:1", 2, None), "--process-id is missing"),
+        (("a:1", 2, 2), "numbered 0 to 1"),
+        (("a:1", 0, 0), "numbered 0 to -1"),
+    ],
+)
+def test_a_place_that_cannot_be_gets_a_sentence(given, sentence):
+    with pytest.raises(BmamlError, match=sentence):
+        find_place(*given, environment={})
+
+
+def test_only_what_tells_of_a_loss_is_taken_for_one(monkeypatch):
+    with pytest.raises(ValueError, match="Gloo"), processes.noticing_loss():  # alone: a real bug
+        raise ValueError("Gloo all-reduce failed")
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with pytest.raises(LostProcessError, match="start all of them again"), processes.noticing_loss():
+        raise ValueError("Gloo all-reduce failed")
+    with pytest.raises(ValueError, match="shapes"), processes.noticing_loss():
+        raise ValueError("shapes do not fit")
+
+
+def test_a_process_alone_agrees_with_itself():
+    tree = {"a": np.ones(2)}
+    assert processes.agree(7, False) == (7, False)
+    assert processes.of_first(tree) is tree
+    assert processes.is_first()
+    processes.leave()
+    assert not watched.is_watched() or watched.VARIABLE in os.environ
