@@ -1,11 +1,12 @@
 import csv
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
 
-from bmaml.errors import BmamlError
-from bmaml.experiments import variants
+from bmaml.errors import BmamlError, DivergedError
+from bmaml.experiments import study, variants
 from bmaml.experiments.variants import VARIANTS, Scale
 from bmaml.recipe import Recipe
 
@@ -58,6 +59,23 @@ def test_finished_parts_are_not_run_again_nor_mistaken(finished):
     assert {path: path.stat().st_mtime_ns for path in (finished / "parts").iterdir()} == before
     with pytest.raises(BmamlError, match="another --out"):
         variants.reproduce(replace(TINY, steps=3), finished, progress=False)
+
+
+def test_a_diverged_training_is_a_row_and_does_not_stop_the_others(finished, tmp_path, monkeypatch):
+    out = tmp_path / "copy"
+    shutil.copytree(finished, out)
+    (out / "parts" / "K3-emaml-learned-steps-seed1.json").unlink()
+
+    def diverge(*_, **__):
+        raise DivergedError("The loss is not finite.")
+
+    monkeypatch.setattr(study, "fit", diverge)
+    for _ in range(2):  # It is not tried again.
+        variants.reproduce(TINY, out, progress=False)
+        table = (out / "results.md").read_text()
+        assert "| 3 | emaml | 1 | 0." in table
+        assert "| 3 | emaml-learned-steps | 0 (1 diverged) | – |" in table
+        monkeypatch.setattr(study, "fit", None)
 
 
 @pytest.mark.parametrize("name", list(VARIANTS))

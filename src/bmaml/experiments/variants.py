@@ -6,6 +6,7 @@ meta-objective; a kernel, a distance or learned steps take that of the pair they
 """
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from bmaml.errors import DivergedError
 from bmaml.experiments import study, variants_figures
 from bmaml.experiments.result_files import (
     choose,
@@ -140,19 +142,39 @@ def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: boo
         tuned = part_of(scale, VARIANTS[part.variant].tuned_as, scale.shots[0])
         step_size = study.tune(tuned, scale, out, progress)
         for seed in scale.seeds:
-            study.run(part, scale, seed, step_size, out, score, progress=progress)
+            train(part, scale, seed, step_size, out, progress)
         measure_cost(part.variant, scale, out)
     results = load_results(parts(scale), scale.seeds, out, steps=scale.steps)
     for result in results:
         path = cost_path(out, result["part"]["variant"])
         # Missing only if the run was stopped between the last training and the measurement.
         result["cost"] = require_same(path)["ratio"] if path.exists() else float("nan")
+    failed = Counter(
+        (part.shots, part.variant)
+        for part, seed in product(parts(scale), scale.seeds)
+        if diverged_path(out, part, seed).exists()
+    )
     with reporting_write_errors(out):
         variants_figures.write_csv(results, out / "results.csv")
-        variants_figures.write_markdown(results, out / "results.md")
+        variants_figures.write_markdown(results, failed, out / "results.md")
         variants_figures.draw_scores(results, out / "variants")
-    variants_figures.print_table(results)
+    variants_figures.print_table(results, failed)
     print(f"Written to {out}: results.csv, results.md, and variants as .png and .svg")
+
+
+def train(
+    part: Part, scale: Scale, seed: int, step_size: float | None, out: Path, progress: bool
+) -> None:
+    """Train one seed; that it diverged is a result, too, and the others go on."""
+    path = diverged_path(out, part, seed)
+    if path.exists():
+        require_same(path, part=part.to_json(), steps=scale.steps, step_size=step_size)
+        return
+    try:
+        study.run(part, scale, seed, step_size, out, score, progress=progress)
+    except DivergedError as error:
+        told = {"part": part.to_json(), "steps": scale.steps, "step_size": step_size}
+        write_record(path, {**told, "seed": seed, "diverged": str(error), "commit": commit()})
 
 
 def score(trained: Trained, source: TaskSource) -> dict[str, Any]:
@@ -200,6 +222,11 @@ def _meta_gradient(part: Part, scale: Scale) -> Any:
 
     run()
     return run
+
+
+def diverged_path(out: Path, part: Part, seed: int) -> Path:
+    """The file that says that a training diverged."""
+    return out / "parts" / f"{part}-seed{seed}-diverged.json"
 
 
 def cost_path(out: Path, variant: str) -> Path:

@@ -1,6 +1,7 @@
 """Table and picture of the variants, from their result files."""
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ HEADINGS = (
     *("K", "variant", "seeds", "step size", "MSE", "MSE per particle", "NLL", "coverage", "CRPS"),
     "cost",
 )
+# How many seeds of a number of shots and a variant diverged.
+Failed = Mapping[tuple[int, str], int]
 COLOURS = {"emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
 
 
@@ -40,29 +43,38 @@ def write_csv(results: list[Result], path: Path) -> None:
             )
 
 
-def table_rows(results: list[Result]) -> list[list[str]]:
-    """Mean ± standard deviation over seeds of every score on the test tasks, a row a variant."""
+def table_rows(results: list[Result], failed: Failed) -> list[list[str]]:
+    """Mean ± standard deviation over seeds of every score on the test tasks, a row a variant.
+
+    Over those that did not diverge; how many did stands beside.
+    """
     rows = []
-    for (shots, variant), group in figures.grouped(results, "shots", "variant").items():
+    groups = figures.grouped(results, "shots", "variant")
+    for shots, variant in [*groups, *(key for key in failed if key not in groups)]:
+        group, lost = groups.get((shots, variant), []), failed.get((shots, variant), 0)
+        seeds = f"{len(group)} ({lost} diverged)" if lost else str(len(group))
+        if not group:
+            rows.append([str(shots), variant, seeds, *["–"] * (len(HEADINGS) - 3)])
+            continue
         step = group[0]["step_size"]
         scores = [mean_and_std([result["test"][name] for result in group]) for name in SCORES]
-        setting = [str(shots), variant, str(len(group)), "default" if step is None else f"{step:g}"]
+        setting = [str(shots), variant, seeds, "default" if step is None else f"{step:g}"]
         rows.append([*setting, *scores, f"{group[0]['cost']:.1f}"])
     return rows
 
 
-def print_table(results: list[Result]) -> None:
+def print_table(results: list[Result], failed: Failed) -> None:
     """The table on the terminal."""
     title = (
         "Variants on sinusoids: test tasks, mean ± std over seeds; coverage is of the 90 % interval; "
         "cost is the time of a meta-gradient, EMAML = 1"
     )
-    figures.print_table(title, HEADINGS, table_rows(results))
+    figures.print_table(title, HEADINGS, table_rows(results, failed))
 
 
-def write_markdown(results: list[Result], path: Path) -> None:
+def write_markdown(results: list[Result], failed: Failed, path: Path) -> None:
     """The same table for a page of the documentation."""
-    figures.write_markdown(HEADINGS, table_rows(results), path)
+    figures.write_markdown(HEADINGS, table_rows(results, failed), path)
 
 
 def draw_scores(results: list[Result], path: Path) -> None:
