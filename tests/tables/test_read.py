@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmaml.errors import BmamlError
@@ -156,6 +156,7 @@ def files(draw):
 
 @settings(deadline=None, max_examples=50)
 @given(files(), st.integers(1, 20))
+@example("c0,last\n18446744073709551617,1\n18446744073709551617,1\n0.0,1\nnan,1\n", 1)
 def test_pieces_and_the_whole_agree(tmp_path_factory, content, piece):
     path = tmp_path_factory.mktemp("pieces") / "a.csv"
     path.write_text(content, encoding="utf-8")

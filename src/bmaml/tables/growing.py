@@ -81,11 +81,9 @@ class GrowingColumn:
         if pd.api.types.is_numeric_dtype(piece.dtype):
             return "numbers", piece.to_numpy()
         codes, names = pd.factorize(piece)
-        # Among fractions, pandas takes whole numbers too large for 64 bits for text.
-        if not self.spelled and not np.isnan(as_numbers(np.asarray(names[:10], object))).any():
-            numbers = as_numbers(np.asarray(names, object))
-            if not np.isnan(numbers).any():
-                return "numbers", np.append(numbers, np.nan)[codes]
+        # Among fractions, pandas takes whole numbers too large for 64 bits for text, and "nan" too.
+        if not self.spelled and _are_numbers(names[:10]) and _are_numbers(names):
+            return "numbers", np.append(as_numbers(np.asarray(names, object)), np.nan)[codes]
         before = sum(map(len, self._names))
         self._names.append(pd.Series(names))
         return "texts", np.where(codes < 0, -1, codes + before).astype(np.int32)
@@ -109,3 +107,10 @@ class GrowingColumn:
         places, different = pd.factorize(names)
         codes = np.append(places, -1)[self._values]
         return pd.Series(pd.Categorical.from_codes(codes, different))
+
+
+def _are_numbers(names: "pandas.Index | np.ndarray") -> bool:
+    """Whether every cell is a number, or says that it is none."""
+    cells = np.asarray(names, object)
+    empty = np.array([str(cell).strip().lower() in ("nan", "+nan", "-nan") for cell in cells], bool)
+    return not empty.all() and not np.isnan(as_numbers(cells[~empty])).any()
