@@ -88,7 +88,7 @@ def main() -> None:
 
     def adapt_and_predict():
         support = bmaml.tasks.Data(jnp.asarray(x), jnp.asarray(y))
-        adapted = compiled_functions.adapt(particles, support, key, steps=1)
+        adapted = compiled_functions.adapt(particles, support, key, None, steps=1)
         return jax.block_until_ready(compiled_functions.predict(adapted, jnp.asarray(x)))
 
     latency = best_seconds({"adapt + predict": adapt_and_predict}, rounds=200)["adapt + predict"]

@@ -188,6 +188,7 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_written(
     (place / "text.csv").write_text("who,x\n1,three\n")
     (place / "other.csv").write_text("who,z\n1,3\n")
     (place / "empty.csv").write_text("")
+    (place / "foreign.csv").write_text("a,b\n")
     (place / "latin.csv").write_bytes("who,x\nJosé,1\n".encode("latin-1"))
     wanted = {
         ("predict", run, "--query", place / "missing.csv"): "missing.csv",
@@ -196,6 +197,7 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_written(
         ("predict", run, "--query", place / "text.csv"): "three",
         ("predict", run, "--query", place / "latin.csv"): "UTF-8",
         ("predict", run, "--query", asked, "--support", asked): "'y'",
+        ("predict", run, "--query", asked, "--support", place / "foreign.csv"): "no column 'x', 'y'",
         ("predict", run, "--query", place): "folder",
         ("predict", run, "--query", asked, "--steps", "-1"): "--steps",
         ("predict", place, "--query", asked): "run folder",

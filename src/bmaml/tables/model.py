@@ -13,6 +13,7 @@ from bmaml.many import Groups, predict_many
 from bmaml.recipe import Recipe
 from bmaml.run_folder import read_description
 from bmaml.tables.encoding import Encoding
+from bmaml.tables.names import require_columns
 from bmaml.tables.predictions import (
     QUANTILES,
     ClassPredictions,
@@ -163,6 +164,9 @@ class TableModel:
     ) -> dict[str, np.ndarray]:
         """What `of_prediction` keeps of each row's prediction; see `many.predict_many`."""
         if support is not None and len(support) == 0:
+            if len(support.columns) > 0:  # Names without rows say at least whose they are.
+                features = [column.name for column in self.encoding.features]
+                require_columns(support, [*features, self.encoding.target])
             support = None
         if warn:
             for frame, what in ((support, "support"), (query, "query")):
