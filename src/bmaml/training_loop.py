@@ -69,7 +69,6 @@ class TrainingLoop:
         """
         log = None
         try:
-            processes.wait_for_others()
             saved = None if self.folder is None else self.folder.restore(like)
             snapshot = processes.of_first(begin() if saved is None else saved)
             if self.folder is not None:

@@ -1,10 +1,6 @@
 """Processes that train together: the same result, a sentence when one is gone, and going on."""
 
 import os
-import socket
-import subprocess
-import sys
-import time
 
 import jax
 import numpy as np
@@ -17,41 +13,8 @@ from bmaml.run_folder import read_description
 from bmaml.scale import processes
 from bmaml.scale.processes import Place, find_place
 from bmaml.trained import Trained
+from tests.scale.commands import SINUSOID, finish, goes_on, start, start_pair, survivor_of
 from tests.scale.small import TOLERANCE
-
-OPTIONS = ["--particles=2", "--batch-size=4", "--validate-every=10", "--quiet"]
-# A process that hears nothing from another gives up within this time, and these tests some time later.
-PATIENCE = 600
-
-
-def start(folder, *options, steps=40):
-    command = [sys.executable, "-m", "bmaml.cli.main", "train", "sinusoid", *OPTIONS]
-    # JAX sets this one in a process that imports it, such as this.
-    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    return subprocess.Popen(
-        [*command, f"--steps={steps}", f"--out={folder}", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def start_pair(folder, steps=40):
-    with socket.socket() as unused:
-        unused.bind(("localhost", 0))
-        port = unused.getsockname()[1]
-    together = ("--coordinator", f"localhost:{port}", "--num-processes", "2")
-    return [start(folder, *together, f"--process-id={number}", steps=steps) for number in range(2)]
-
-
-def finish(process):
-    """Its exit code, and what it said."""
-    try:
-        out, errors = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-    return process.returncode, out, errors
 
 
 def particles(folder):
@@ -61,9 +24,8 @@ def particles(folder):
 
 
 def test_two_processes_train_as_one(tmp_path):
-    alone = start(tmp_path / "alone")
-    assert finish(alone)[0] == 0
-    first, second = start_pair(tmp_path / "pair")
+    assert finish(start(SINUSOID, tmp_path / "alone", "--steps=40"))[0] == 0
+    first, second = start_pair(SINUSOID, tmp_path / "pair", "--steps=40")
     (code, told, errors), (other, nothing, _) = finish(first), finish(second)
     assert (code, other) == (0, 0), errors
     assert "Trained 40 updates" in told
@@ -75,36 +37,12 @@ def test_two_processes_train_as_one(tmp_path):
     np.testing.assert_allclose(found, expected, **TOLERANCE)
 
 
-def wait_for_checkpoint(folder, process, after=0):
-    """Until there is one of a later step."""
-    deadline = time.monotonic() + PATIENCE
-    while max((int(path.name) for path in folder.glob("checkpoints/*0")), default=0) <= after:
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_lost_process_ends_the_other_with_a_sentence_and_the_run_goes_on(tmp_path, victim):
-    folder, long = tmp_path / "run", 100_000
-    pair = start_pair(folder, long)
-    try:
-        wait_for_checkpoint(folder, pair[1 - victim])
-    finally:
-        pair[victim].kill()
-        survivor, _ = finish(pair[1 - victim]), finish(pair[victim])
-    code, _, errors = survivor
-    # Gloo, which carries the exchange, says that it is connected.
-    told = [line for line in errors.splitlines() if not line.startswith("[Gloo]")]
-    assert (code, told) == (1, [f"bmaml: {LOST_PROCESS}"])
-    # With another number of processes, from the same folder.
-    before = max(int(path.name) for path in folder.glob("checkpoints/*0"))
-    alone = start(folder, "--resume", steps=long)
-    try:
-        wait_for_checkpoint(folder, alone, after=before)
-    finally:
-        alone.kill()
-        finish(alone)
+    folder, long = tmp_path / "run", "--steps=100000"
+    pair = start_pair(SINUSOID, folder, long)
+    assert survivor_of(pair, folder, victim) == (1, [f"bmaml: {LOST_PROCESS}"])
+    goes_on(SINUSOID, folder, long)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,15 @@
 """`bmaml rl`: meta-reinforcement learning."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
+
+from bmaml.cli.where import Where
+
+if TYPE_CHECKING:
+    from bmaml.rl.trained import TrainedPolicies
 
 EnvironmentName = Literal[
     "navigation", "cheetah-velocity", "cheetah-direction", "ant-velocity", "ant-direction"
@@ -48,15 +53,36 @@ class ReinforcementLearning:
     """go on with an interrupted run"""
     quiet: bool = False
     """no progress bar"""
+    where: tyro.conf.OmitArgPrefixes[Where] = field(default_factory=Where)
+    """more than one device, process or machine"""
 
     def run(self) -> None:
         """Train and say where the result is."""
+        from bmaml.errors import BmamlError
+
+        with self.where.together() as speaks:
+            try:
+                trained = self.fit()
+            except ValueError as error:  # a mesh that cannot be
+                raise BmamlError(str(error)) from error
+            if speaks:
+                self._tell(trained)
+
+    def fit(self) -> "TrainedPolicies":
+        """Meta-train in the named environment."""
         from bmaml import rl
 
         shared = ("environment", "method", "particles", "iterations", "settings", "physics", "tasks")
         more = ("episodes", "step_size", "meta_step_size", "seed", "threads")
-        settings = rl.Settings(**{name: getattr(self, name) for name in (*shared, *more)})
-        trained = rl.fit(settings, out=self.out, resume=self.resume, progress=not self.quiet)
+        return rl.fit(
+            rl.Settings(**{name: getattr(self, name) for name in (*shared, *more)}),
+            out=self.out,
+            resume=self.resume,
+            progress=not self.quiet,
+            devices=self.where.devices,
+        )
+
+    def _tell(self, trained: "TrainedPolicies") -> None:
         best = next(entry for entry in trained.history if entry["step"] == trained.iteration)
         reached = best["validation"]["return_best"]
         print(

@@ -58,6 +58,8 @@ class Train:
     """bmaml: from chaser to leader (default: paired)"""
     learned_steps: bool = False
     """meta-learn an inner step size for every parameter"""
+    tasks_at_once: int | None = None
+    """tasks that a device works on at a time, to save memory (default: all it has)"""
     resume: bool = False
     """go on with an interrupted run"""
     quiet: bool = False
@@ -122,7 +124,8 @@ class Train:
             "out": self.out,
             "resume": self.resume,
             "progress": not self.quiet,
-            **self.where.fit_options(),
+            "devices": self.where.devices,
+            "tasks_at_once": self.tasks_at_once,
         }
 
     def task_options(self) -> dict[str, Any]:

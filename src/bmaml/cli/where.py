@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -14,8 +13,6 @@ class Where:
 
     devices: int | None = None
     """devices that share the tasks of a meta-update; a processor is divided into as many"""
-    tasks_at_once: int | None = None
-    """tasks that a device works on at a time, to save memory (default: all it has)"""
     coordinator: str | None = None
     """HOST:PORT of the first of several processes that train together, the same for all; auto takes
     it from a launcher's variables"""
@@ -53,10 +50,6 @@ class Where:
             processes.leave()
             raise
         processes.leave()
-
-    def fit_options(self) -> dict[str, Any]:
-        """The options of `bmaml.fit`."""
-        return {"devices": self.devices, "tasks_at_once": self.tasks_at_once}
 
     def _divide_processor(self) -> None:
         if self.devices is not None:

@@ -11,15 +11,17 @@ from bmaml.rl.envs.environment import TaskEnvironment
 from bmaml.rl.meta import MetaBatch
 from bmaml.rl.policy import GaussianPolicy
 from bmaml.rl.presets import Method
-from bmaml.rl.rollout import make_rollout
+from bmaml.rl.rollout import make_rollout, task_keys
 from bmaml.rl.settings import Settings
+from bmaml.rl.sharing import own_tasks, returns_of_all
 
 
 class Played(NamedTuple):
     """What came of playing a batch of tasks.
 
     `returns[k]` are the mean returns of each task and particle after k steps of adaptation, `adapted`
-    the particles after the last step (task, particle).
+    the particles after the last step (task, particle). Where processes play together, `returns` are
+    those of all tasks, the rest is of the tasks that this one played.
     """
 
     batch: MetaBatch
@@ -28,7 +30,10 @@ class Played(NamedTuple):
 
 
 class Player:
-    """The compiled functions of one method in one environment."""
+    """The compiled functions of one method in one environment.
+
+    With `together`, processes that have joined play a share of the tasks each; all must call it.
+    """
 
     def __init__(
         self,
@@ -36,8 +41,11 @@ class Player:
         policy: GaussianPolicy,
         method: Method,
         settings: Settings,
+        *,
+        together: bool = False,
     ):
         settings = settings.resolved()
+        self.together = together
         assert settings.episodes is not None
         self.environment, self.inner_steps = environment, settings.inner_steps
         self.rollout = make_rollout(environment, policy, settings.episodes)
@@ -58,16 +66,21 @@ class Player:
         """Adapt to every task for `steps` (None: as trained); play before each step and at the end."""
         steps = self.inner_steps if steps is None else steps
         count = jax.tree.leaves(tasks)[0].shape[0]
-        particles = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), initial)
+        own = own_tasks(count) if self.together else slice(0, count)
+        tasks = jax.tree.map(lambda leaf: leaf[own], tasks)
+        share = own.stop - own.start
+        particles = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (share, *leaf.shape)), initial)
         batches, returns = [], []
         for index in range(steps + 1):
             if index > 0:
                 particles = self.adapt(particles, batches[-1])
-            episodes = self.rollout(particles, tasks, jax.random.fold_in(key, index))
+            keys = task_keys(jax.random.fold_in(key, index), share, own.start)
+            episodes = self.rollout(particles, tasks, keys)
             rows, achieved = self.experience_of(episodes)
             batches.append(rows)
             returns.append(achieved)
-        return Played(MetaBatch(tuple(batches[:-1]), batches[-1]), jnp.stack(returns), particles)
+        achieved = returns_of_all(jnp.stack(returns), count) if self.together else jnp.stack(returns)
+        return Played(MetaBatch(tuple(batches[:-1]), batches[-1]), achieved, particles)
 
 
 def summarise(returns: Float[Array, "steps task particle"]) -> dict[str, Float[Array, ""]]:

@@ -17,8 +17,10 @@ from bmaml.rl.envs.environment import Environment, HostEnvironment, TaskEnvironm
 from bmaml.rl.policy import GaussianPolicy
 from bmaml.rl.trajectories import Trajectories
 
-# From particles (task, particle, ...), stacked tasks and a key to episodes (task, particle, episode).
-Rollout = Callable[[PyTree, PyTree, Key[Array, ""]], Trajectories]
+# One key, or one for each task.
+Keys = Key[Array, ""] | Key[Array, " task"]
+# From particles (task, particle, ...), stacked tasks and keys to episodes (task, particle, episode).
+Rollout = Callable[[PyTree, PyTree, Keys], Trajectories]
 
 
 def make_rollout(environment: TaskEnvironment, policy: GaussianPolicy, episodes: int) -> Rollout:
@@ -40,18 +42,24 @@ def draw_tasks(environment: TaskEnvironment, key: Key[Array, ""], count: int) ->
     )
 
 
+def task_keys(key: Key[Array, ""], count: int, first: int = 0) -> Key[Array, " task"]:
+    """A key for each of `count` tasks, of which `first` is the number of the first."""
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, first + jnp.arange(count))
+
+
 def episode_keys(
-    key: Key[Array, ""], tasks: int, particles: int, episodes: int
+    key: Keys, tasks: int, particles: int, episodes: int
 ) -> Key[Array, "task particle episode"]:
     """A key for every episode."""
 
-    def folded(task: Array, particle: Array, episode: Array) -> Key[Array, ""]:
-        return jax.random.fold_in(jax.random.fold_in(jax.random.fold_in(key, task), particle), episode)
+    def folded(task: Key[Array, ""], particle: Array, episode: Array) -> Key[Array, ""]:
+        return jax.random.fold_in(jax.random.fold_in(task, particle), episode)
 
     over_episodes = jax.vmap(folded, (None, None, 0))
     over_particles = jax.vmap(over_episodes, (None, 0, None))
     over_tasks = jax.vmap(over_particles, (0, None, None))
-    return over_tasks(jnp.arange(tasks), jnp.arange(particles), jnp.arange(episodes))
+    keys = key if key.ndim else task_keys(key, tasks)
+    return over_tasks(keys, jnp.arange(particles), jnp.arange(episodes))
 
 
 def _play(
@@ -60,7 +68,7 @@ def _play(
     episodes: int,
     particles: PyTree,
     tasks: PyTree,
-    key: Key[Array, ""],
+    key: Keys,
 ) -> Trajectories:
     """All episodes of a functional environment as one scan over time."""
     tasks_count, particles_count = jax.tree.leaves(particles)[0].shape[:2]
@@ -101,7 +109,7 @@ class _HostRollout:
         horizon, action_size = environment.horizon, environment.action_size
 
         def prepare(
-            tasks: PyTree, key: Key[Array, ""], task_count: int, particle_count: int
+            tasks: PyTree, key: Keys, task_count: int, particle_count: int
         ) -> tuple[PyTree, Key[Array, " all"], Float[Array, "time all action"]]:
             """Tasks and reset keys for every episode, and the noise of every action."""
             keys = episode_keys(key, task_count, particle_count, episodes).reshape(-1)
@@ -126,7 +134,7 @@ class _HostRollout:
         self.prepare = jax.jit(prepare, static_argnums=(2, 3))
         self.act = jax.jit(act)
 
-    def __call__(self, particles: PyTree, tasks: PyTree, key: Key[Array, ""]) -> Trajectories:
+    def __call__(self, particles: PyTree, tasks: PyTree, key: Keys) -> Trajectories:
         count, size = jax.tree.leaves(particles)[0].shape[:2]
         environment, shape = self.environment, (count, size, self.episodes)
         every, reset_keys, noise = self.prepare(tasks, key, count, size)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, PyTree
 
 from bmaml import particles as sets
@@ -22,8 +23,10 @@ from bmaml.rl.policy import GaussianPolicy, gaussian_policy
 from bmaml.rl.presets import Method
 from bmaml.rl.rollout import draw_tasks
 from bmaml.rl.settings import Settings
+from bmaml.rl.sharing import Update, make_update
 from bmaml.rl.trained import TrainedPolicies
 from bmaml.run_folder import RunFolder, require_fit
+from bmaml.scale import processes, task_mesh
 from bmaml.training_loop import TrainingLoop
 from bmaml.training_state import INIT, UPDATE, Best, Snapshot, State, describe, keys_of
 
@@ -56,6 +59,7 @@ def fit(
     resume: bool = False,
     progress: bool = True,
     on_validation: Callable[[int, PyTree], None] | None = None,
+    devices: int | Mesh | None = None,
 ) -> TrainedPolicies:
     """Meta-train policies.
 
@@ -68,6 +72,9 @@ def fit(
         resume: go on with the run in `out`, or begin it if there is none.
         progress: show a bar, or a line now and then where there is no terminal.
         on_validation: called with the iteration and the particles after each validation.
+        devices: how many share the tasks of a meta-update, or a mesh of one axis; None is one, or all
+            where several processes train together (see `bmaml.scale`). Each process then plays its own
+            share of the tasks.
     """
     settings = settings.resolved()
     assert settings.iterations is not None
@@ -77,6 +84,10 @@ def fit(
     every = max(1, settings.iterations // 20) if validate_every is None else validate_every
     if every < 1:
         raise ValueError(f"validate_every is {every}; it must be at least 1.")
+
+    update = make_update(policy, method, settings.tasks, task_mesh(devices))
+    # Of several processes, the first writes for all.
+    written_to = out if processes.is_first() else None
 
     def start() -> Snapshot:
         return begin(settings, world, policy, method)
@@ -89,16 +100,16 @@ def fit(
         "validate_every": every,
         "particles": describe(like.state.particles),
     }
-    if out is not None:
-        require_fit(out, written, resume=resume)
-    player = Player(world, policy, method, settings)
-    advance = Iterations(player, policy, method, settings, every)
+    if written_to is not None:
+        require_fit(written_to, written, resume=resume)
+    player = Player(world, policy, method, settings, together=True)
+    advance = Iterations(player, update, settings, every)
 
     def validate(particles: PyTree) -> dict[str, Float[Array, " seeds"]]:
         scores = held_out_returns(player, _only(particles), "validation", settings.held_out_tasks)
         return {name: value[None] for name, value in scores.items()}
 
-    folder = None if out is None else RunFolder.start(out, written, resume=resume)
+    folder = None if written_to is None else RunFolder.start(written_to, written, resume=resume)
     loop = TrainingLoop(
         [settings.seed],
         settings.iterations,
@@ -110,7 +121,8 @@ def fit(
         None if on_validation is None else lambda step, these: on_validation(step, _only(these)),
         advance.means,
     )
-    snapshot, entries = loop.run(start, like, progress)
+    shown = progress and processes.is_first()
+    snapshot, entries = loop.run(start, like, shown, saves=out is not None)
     return TrainedPolicies(
         settings,
         world,
@@ -151,18 +163,11 @@ def begin(
 class Iterations:
     """Meta-updates from a state to a later one; what `compile_updates` is to supervised training."""
 
-    def __init__(
-        self, player: Player, policy: GaussianPolicy, method: Method, settings: Settings, every: int
-    ):
-        self.player, self.settings, self.every = player, settings, every
+    def __init__(self, player: Player, update: Update, settings: Settings, every: int):
+        self.player, self.update, self.every = player, update, every
         self.key = keys_of([settings.seed], UPDATE)[0]
         self.last: dict[str, Float[Array, " seeds"]] = {}
         self.count = 1
-        self.update = jax.jit(
-            lambda particles, state, batch: method.meta.update(
-                policy, method.inner, particles, state, batch
-            )
-        )
         self.draw = jax.jit(lambda key: draw_tasks(player.environment, key, settings.tasks))
         self.summarise = jax.jit(summarise)
 

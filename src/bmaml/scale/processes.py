@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
 from bmaml.errors import BmamlError, LostProcessError
@@ -30,8 +31,8 @@ LAUNCHERS = (
 # A process that nobody has heard of for so long is gone; so is one that never came.
 HEARTBEAT_SECONDS = 60
 START_SECONDS = 300
-# The longest that one may take to compile after another is done.
-COMPILE_SECONDS = 1800
+# The longest that one may be at work, compiling or playing episodes, after another is done.
+EXCHANGE_SECONDS = 600
 # What collective operations say when another process is gone.
 LOST = ("gloo", "nccl", "connection", "coordination", "heartbeat", "unavailable", "deadline")
 
@@ -100,6 +101,9 @@ def join(place: Place) -> None:
     """Meet the other processes; before anything else is done with JAX."""
     # Or else the runtime ends every process without a word when one is gone.
     jax.config.update("jax_enable_recoverability", True)
+    # Or else an exchange gives up after half a minute; the first program to be compiled reads this.
+    patience = f"--xla_cpu_collective_timeout_seconds={EXCHANGE_SECONDS}"
+    os.environ["XLA_FLAGS"] = f"{patience} {os.environ.get('XLA_FLAGS', '')}"
     try:
         jax.distributed.initialize(
             *place,
@@ -109,6 +113,9 @@ def join(place: Place) -> None:
             shutdown_timeout_seconds=HEARTBEAT_SECONDS,
         )
         met = jax.process_count()  # The devices of all are known only when all are there.
+        # Connections are made by the first exchange, which is less patient: before anybody works.
+        multihost_utils.sync_global_devices("bmaml: here")
+        agree(0, False)
     except Exception as error:
         raise BmamlError(
             f"Process {place.process_id} did not meet the {place.num_processes - 1} others at "
@@ -122,30 +129,12 @@ def leave() -> None:
     """Part from the others when all are done; the first stays until the rest are gone."""
     if jax.process_count() == 1:
         return
-    from jax.experimental import multihost_utils
-
     with noticing_loss():
         multihost_utils.sync_global_devices("bmaml: done")
     if is_first():
         # They are parting now; whoever loses the first before that would take it for an accident.
         time.sleep(1.0)
     jax.distributed.shutdown()
-
-
-def wait_for_others() -> None:
-    """Until all have come this far, compiled programs in hand.
-
-    Their first exchange would give up after half a minute, and compiling may take longer in one than
-    in another.
-    """
-    if jax.process_count() == 1:
-        return
-    from jax._src import distributed  # What waits without an exchange has no public name.
-
-    client = distributed.global_state.client
-    assert client is not None
-    with noticing_loss():
-        client.wait_at_barrier("bmaml: ready", COMPILE_SECONDS * 1000)
 
 
 def is_first() -> bool:
@@ -157,8 +146,6 @@ def agree(end: int, interrupted: bool) -> tuple[int, bool]:
     """What the first says of how far to go, and whether anybody was interrupted."""
     if jax.process_count() == 1:
         return end, interrupted
-    from jax.experimental import multihost_utils
-
     with noticing_loss():
         said = multihost_utils.process_allgather(np.array([end, interrupted], np.int32))
     return int(said[0, 0]), bool(np.any(said[:, 1]))
@@ -168,8 +155,6 @@ def of_first(tree: Tree) -> Tree:
     """The first's arrays, for all; every process gives a tree of the same shapes."""
     if jax.process_count() == 1:
         return tree
-    from jax.experimental import multihost_utils
-
     with noticing_loss():
         return jax.tree.map(jnp.asarray, multihost_utils.broadcast_one_to_all(tree))
 

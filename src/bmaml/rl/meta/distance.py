@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PyTree
 
 from bmaml.distances import paired_squared
 from bmaml.rl.inner import PolicyGradient
-from bmaml.rl.meta.update import MetaBatch, MetaUpdate, Report
+from bmaml.rl.meta.update import Average, MetaBatch, MetaUpdate, Report, alone
 from bmaml.rl.policy import GaussianPolicy
 
 
@@ -67,11 +67,13 @@ class DistanceUpdate(MetaUpdate):
         initial: PyTree,
         state: PyTree,
         batch: MetaBatch,
+        *,
+        average: Average = alone,
     ) -> tuple[PyTree, PyTree, Report]:
         """One step of Adam."""
-        loss, gradient = jax.value_and_grad(
-            lambda particles: self.loss(policy, inner, particles, batch)
-        )(initial)
+        loss, gradient = average(
+            jax.value_and_grad(lambda particles: self.loss(policy, inner, particles, batch))(initial)
+        )
         # Optax raises floats to integer powers, which a program with strict types may forbid.
         with jax.numpy_dtype_promotion("standard"):
             change, optimizer = optax.adam(self.step_size).update(gradient, state.optimizer, initial)

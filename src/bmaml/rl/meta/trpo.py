@@ -28,7 +28,7 @@ from bmaml import particles as sets
 from bmaml.rl.inner import PolicyGradient
 from bmaml.rl.meta.conjugate_gradient import solve
 from bmaml.rl.meta.trust_region import Problem, company_of
-from bmaml.rl.meta.update import MetaBatch, MetaUpdate, Report
+from bmaml.rl.meta.update import Average, MetaBatch, MetaUpdate, Report, alone
 from bmaml.rl.policy import GaussianPolicy
 
 
@@ -63,12 +63,15 @@ class TRPO(MetaUpdate):
         initial: PyTree,
         state: PyTree,
         batch: MetaBatch,
+        *,
+        average: Average = alone,
     ) -> tuple[PyTree, PyTree, Report]:
         """The step, or the particles as they were if none is good."""
         size = sets.count(initial)
         coupled = inner.couples and size > 1
         if coupled and not self.apart:
-            moved, report = self._step(Problem.together(policy, inner, initial, batch), initial)
+            problem = Problem.together(policy, inner, initial, batch)
+            moved, report = self._step(problem, initial, average)
             return moved, state, report
         company = company_of(policy, inner, initial, batch) if coupled else ()
 
@@ -79,25 +82,25 @@ class TRPO(MetaUpdate):
                 problem = Problem.of_one(policy, inner, company, inputs[2], particle, own)
             else:
                 problem = Problem.together(policy, inner, particle, own)
-            moved, report = self._step(problem, particle)
+            moved, report = self._step(problem, particle, average)
             return jax.tree.map(lambda leaf: leaf[0], moved), report
 
         by_particle = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), batch)
         moved, reports = jax.lax.map(one, (initial, by_particle, jnp.arange(size)))
         return moved, state, combine(reports)
 
-    def _step(self, problem: Problem, initial: PyTree) -> tuple[PyTree, Report]:
-        (before, _), gradient = jax.value_and_grad(problem.loss, has_aux=True)(initial)
+    def _step(self, problem: Problem, initial: PyTree, average: Average) -> tuple[PyTree, Report]:
+        (before, _), gradient = average(jax.value_and_grad(problem.loss, has_aux=True)(initial))
 
         def product(vector: PyTree) -> PyTree:
-            curved = problem.curvature_product(initial, vector)
+            curved = average(problem.curvature_product(initial, vector))
             return jax.tree.map(lambda one, two: one + self.damping * two, curved, vector)
 
         descent, curved = solve(product, gradient, self.conjugate_gradient_steps)
         curvature = jnp.sum(sets.inner_products(descent, curved))
         longest = jnp.sqrt(2.0 * self.divergence_bound / (curvature + 1e-8))
         step = jax.tree.map(lambda leaf: -longest * leaf, descent)
-        return self._search(problem.loss, initial, step, before)
+        return self._search(lambda these: average(problem.loss(these)), initial, step, before)
 
     def _search(
         self,

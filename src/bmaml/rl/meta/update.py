@@ -1,6 +1,7 @@
 """The contract of a meta-update: how the initial particles learn from a batch of tasks."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 from jaxtyping import Array, Bool, Float, PyTree
@@ -30,6 +31,15 @@ class Report(NamedTuple):
     finite: Bool[Array, ""]
 
 
+# From what was computed of some tasks to the mean over all who hold an equal share of them.
+Average = Callable[[PyTree], PyTree]
+
+
+def alone(mean: PyTree) -> PyTree:
+    """The average of one who holds all tasks."""
+    return mean
+
+
 class MetaUpdate(ABC):
     """All functions are pure; `state` is what the update carries from one batch to the next."""
 
@@ -45,5 +55,10 @@ class MetaUpdate(ABC):
         initial: PyTree,
         state: PyTree,
         batch: MetaBatch,
+        *,
+        average: Average = alone,
     ) -> tuple[PyTree, PyTree, Report]:
-        """New initial particles and state."""
+        """New initial particles and state.
+
+        Whatever is a mean over tasks goes through `average`; nothing else depends on more than one.
+        """
