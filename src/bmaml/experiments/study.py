@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bmaml.errors import DivergedError
 from bmaml.experiments.result_files import (
     commit,
     prepare_folder,
@@ -98,16 +99,25 @@ def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
         recipe = part.recipe(step_size)
         if progress:
             print(f"{part}: trying step size {step_size}")
-        trained = fit(
-            recipe.learner(),
-            recipe.task_source(),
-            steps=scale.tuning_steps,
-            batch_size=scale.batch_size,
-            seed=0,
-            validate_every=scale.tuning_steps,
-            progress=progress,
+        try:
+            trained = fit(
+                recipe.learner(),
+                recipe.task_source(),
+                steps=scale.tuning_steps,
+                batch_size=scale.batch_size,
+                seed=0,
+                validate_every=scale.tuning_steps,
+                progress=progress,
+            )
+        except DivergedError:  # too large a step
+            continue
+        if (reached := trained.history[-1]["validation"][name]) is not None:
+            scores[step_size] = reached
+    if not scores:
+        raise DivergedError(
+            f"{part} diverged with every step size of {', '.join(map(str, scale.step_sizes))}: leave "
+            "it out, or change the grid of the experiment."
         )
-        scores[step_size] = trained.history[-1]["validation"][name]
     chosen = (max if higher_is_better else min)(scores, key=lambda size: scores[size])
     record = {
         "part": part.to_json(),
