@@ -16,6 +16,7 @@ from bmaml.tasks.task import Data, Task
 
 BOTH = [Categorical(), CrossEntropy()]
 LABELS = jnp.array([0, 2, 1, 2])
+EVEN = jnp.zeros(())  # log β
 
 
 def logits(seed=0, size=3.0):
@@ -24,15 +25,17 @@ def logits(seed=0, size=3.0):
 
 def test_the_categorical_likelihood_is_minus_optaxs_cross_entropy():
     expected = optax.softmax_cross_entropy_with_integer_labels(logits(), LABELS)
-    np.testing.assert_allclose(Categorical().log_prob((), logits(), LABELS), -expected.sum(), rtol=1e-6)
     np.testing.assert_allclose(
-        CrossEntropy().validation_loss((), logits(), LABELS), expected.mean(), rtol=1e-6
+        Categorical().log_prob(EVEN, logits(), LABELS), -expected.sum(), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        CrossEntropy().log_prob(EVEN, logits(), LABELS), -expected.mean(), rtol=1e-6
     )
 
 
 def test_the_gradient_is_optaxs():
     loss = lambda x: optax.softmax_cross_entropy_with_integer_labels(x, LABELS).sum()  # noqa: E731
-    ours = jax.grad(Categorical().validation_loss, argnums=1)((), logits(), LABELS)
+    ours = jax.grad(Categorical().validation_loss, argnums=1)(EVEN, logits(), LABELS)
     np.testing.assert_allclose(ours, jax.grad(loss)(logits()), rtol=1e-5, atol=1e-7)
 
 
@@ -40,19 +43,21 @@ def test_the_gradient_is_optaxs():
 def test_two_derivatives_match_finite_differences(likelihood):
     with jax.enable_x64(True):
         outputs = jnp.asarray(np.asarray(logits(), np.float64))
-        value = lambda x: likelihood.log_prob((), jnp.asarray(x), LABELS)  # noqa: E731
+        value = lambda x: likelihood.log_prob(EVEN, jnp.asarray(x), LABELS)  # noqa: E731
         check_grads(value, (outputs,), order=2, rtol=1e-5)
 
 
 def test_cross_entropy_is_the_categorical_likelihood_over_the_number_of_rows():
-    both = [likelihood.log_prob((), logits(), LABELS) for likelihood in BOTH]
+    both = [likelihood.log_prob(EVEN, logits(), LABELS) for likelihood in BOTH]
     np.testing.assert_allclose(both[0], 4 * both[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("likelihood", BOTH)
 @pytest.mark.parametrize("size", [1e4, 1e30])
 def test_values_and_gradients_are_finite_at_extreme_logits(likelihood, size):
-    value, gradient = jax.value_and_grad(likelihood.log_prob, argnums=1)((), logits(size=size), LABELS)
+    value, gradient = jax.value_and_grad(likelihood.log_prob, argnums=1)(
+        EVEN, logits(size=size), LABELS
+    )
     assert np.isfinite(value)
     assert np.all(np.isfinite(gradient))
 
@@ -60,14 +65,14 @@ def test_values_and_gradients_are_finite_at_extreme_logits(likelihood, size):
 @pytest.mark.parametrize("likelihood", BOTH)
 def test_the_likelihood_is_best_at_the_truth_and_never_above_zero(likelihood):
     sure = 1e4 * jax.nn.one_hot(LABELS, 3)
-    assert likelihood.log_prob((), sure, LABELS) == 0
-    assert likelihood.log_prob((), logits(), LABELS) < 0
+    assert likelihood.log_prob(EVEN, sure, LABELS) == 0
+    assert likelihood.log_prob(EVEN, logits(), LABELS) < 0
 
 
 @pytest.mark.parametrize("likelihood", BOTH)
 @pytest.mark.parametrize("label", [3, -1])
 def test_a_label_that_is_no_class_gives_nan(likelihood, label):
-    assert np.isnan(jax.jit(likelihood.log_prob)((), logits(), LABELS.at[1].set(label)))
+    assert np.isnan(jax.jit(likelihood.log_prob)(EVEN, logits(), LABELS.at[1].set(label)))
 
 
 @pytest.mark.parametrize("likelihood", BOTH)
@@ -77,20 +82,55 @@ def test_a_label_that_is_no_class_gives_nan(likelihood, label):
 )
 def test_other_shapes_are_refused(likelihood, outputs, y):
     with pytest.raises(ValueError, match="reshape the targets to one label a row"):
-        likelihood.log_prob((), jnp.zeros(outputs), jnp.zeros(y, jnp.int32))
+        likelihood.log_prob(EVEN, jnp.zeros(outputs), jnp.zeros(y, jnp.int32))
 
 
 @pytest.mark.parametrize("likelihood", BOTH)
 def test_labels_that_are_no_integers_are_refused(likelihood):
     with pytest.raises(ValueError, match="The labels are float32"):
-        likelihood.log_prob((), logits(), jnp.zeros(4))
+        likelihood.log_prob(EVEN, logits(), jnp.zeros(4))
 
 
 @pytest.mark.parametrize("name", ["categorical", "cross_entropy"])
 def test_likelihoods_have_names_and_are_selected_by_accuracy(name):
     likelihood = LIKELIHOODS[name]()
     assert likelihood.selection == ("accuracy", True)
-    assert likelihood.init() == ()
+    assert likelihood.init() == 0
+
+
+@pytest.mark.parametrize("likelihood", BOTH)
+def test_the_sharpness_is_that_of_predictions_and_trained_on_them_alone(likelihood):
+    log_sharpness = jnp.asarray(0.7)
+    sharp = optax.softmax_cross_entropy_with_integer_labels(jnp.exp(0.7) * logits(), LABELS)
+    prediction = likelihood.prediction(log_sharpness[None], logits()[None])
+    np.testing.assert_allclose(prediction.log_prob(LABELS), -sharp, rtol=1e-5)
+    judged = likelihood.predictive_log_prob(log_sharpness, logits(), LABELS)
+    rows = len(LABELS) if not likelihood.averages else 1
+    np.testing.assert_allclose(judged, -rows * sharp.mean(), rtol=1e-5)
+    # Neither the likelihood nor the network's gradient knows it.
+    losses = jax.grad(likelihood.validation_loss, argnums=(0, 1))
+    (noise, network), (_, even) = (losses(value, logits(), LABELS) for value in (log_sharpness, EVEN))
+    np.testing.assert_array_equal(network, even)
+    assert likelihood.log_prob(log_sharpness, logits(), LABELS) == likelihood.log_prob(
+        EVEN, logits(), LABELS
+    )
+    expected = -jax.grad(likelihood.predictive_log_prob)(log_sharpness, logits(), LABELS)
+    np.testing.assert_allclose(noise, expected, rtol=1e-6)
+
+
+def test_the_sharpness_learned_is_the_best_there_is():
+    """Gradient descent on predictions that are ten times too cautious."""
+    y = jax.random.categorical(
+        jax.random.key(3),
+        10.0 * (outputs := 0.1 * 3.0 * jax.random.normal(jax.random.key(2), (2000, 3))),
+    )
+    step = jax.jit(
+        lambda value: value + 0.3 * jax.grad(CrossEntropy().predictive_log_prob)(value, outputs, y)
+    )
+    value = EVEN
+    for _ in range(200):
+        value = step(value)
+    np.testing.assert_allclose(jnp.exp(value), 10.0, rtol=0.1)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,10 @@ def write_markdown(results: list[Result], failed: Failed, path: Path) -> None:
 
 
 def draw_scores(results: list[Result], path: Path) -> None:
-    """Test MSE of every variant, a panel per number of shots: a dot a seed, a bar at their mean."""
+    """Test MSE of every variant, a panel per number of shots: a dot a seed, a bar at their mean.
+
+    What is far beyond the others is an arrow at the edge, or nothing else could be told apart.
+    """
     groups = figures.grouped(results, "shots", "variant")
     shots = sorted({key[0] for key in groups})
     variants = list(dict.fromkeys(key[1] for key in groups))
@@ -87,9 +90,10 @@ def draw_scores(results: list[Result], path: Path) -> None:
         1, len(shots), figsize=(2.2 + 3.4 * len(shots), height), squeeze=False, sharey=True
     )
     for axis, k in zip(axes[0], shots, strict=True):
-        for row, variant in enumerate(variants):
-            if (k, variant) in groups:
-                _draw_row(axis, row, groups[k, variant])
+        drawn = [(row, groups[k, name]) for row, name in enumerate(variants) if (k, name) in groups]
+        limit = 2.0 * float(np.median([_error(result) for _, group in drawn for result in group]))
+        for row, group in drawn:
+            _draw_row(axis, row, group, limit)
         axis.set_title(f"{k}-shot", fontsize=10)
         axis.set_xlabel("test MSE")
         axis.grid(alpha=0.3)
@@ -98,8 +102,16 @@ def draw_scores(results: list[Result], path: Path) -> None:
     figures.save(figure, path)
 
 
-def _draw_row(axis: Any, row: int, group: list[Result]) -> None:
-    values = [result["test"]["mse"] for result in group]
+def _error(result: Result) -> float:
+    return result["test"]["mse"]
+
+
+def _draw_row(axis: Any, row: int, group: list[Result], limit: float) -> None:
+    values = [_error(result) for result in group]
     colour = COLOURS[group[0]["part"]["method"]]
-    axis.plot(values, [row] * len(values), "o", color=colour, alpha=0.35, ms=4)
-    axis.plot(np.mean(values), row, "|", color=colour, ms=14, mew=2.5)
+    near = [value for value in values if value <= limit]
+    axis.plot(near, [row] * len(near), "o", color=colour, alpha=0.35, ms=4)
+    if len(near) < len(values):
+        axis.plot(limit, row, ">", color=colour, alpha=0.35, ms=6)
+    if np.mean(values) <= limit:
+        axis.plot(np.mean(values), row, "|", color=colour, ms=14, mew=2.5)

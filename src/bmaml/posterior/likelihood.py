@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
@@ -62,6 +63,16 @@ class Likelihood(ABC):
         """The loss of the `validation` meta-objective; by default −`log_prob`."""
         return -self.log_prob(variables, outputs, y, mask)
 
+    def predictive_log_prob(
+        self,
+        variables: PyTree,
+        outputs: Array,
+        y: Array,
+        mask: Bool[Array, " rows"] | None = None,
+    ) -> Float[Array, ""]:
+        """The same of what `prediction` says, for one particle; by default there is no difference."""
+        return self.log_prob(variables, outputs, y, mask)
+
     def check_targets(self, y: Array, prediction: Callable[[], Any]) -> None:  # noqa: B027 (optional)
         """Refuse targets that mean nothing, before adapting to them.
 
@@ -71,6 +82,37 @@ class Likelihood(ABC):
     def step_unit(self, variables: PyTree) -> Float[Array, ""] | float:
         """Factor on all inner steps of a particle."""
         return 1.0
+
+
+class JudgedApart(Likelihood):
+    """A likelihood whose variables only say how sure predictions are.
+
+    Adaptation leaves them alone. The validation loss trains them on predictions *after* adaptation,
+    with the network's outputs held constant: the network is trained as if they were not there.
+    """
+
+    step_scale: float = 0.0
+
+    @abstractmethod
+    def predictive_log_prob(
+        self,
+        variables: PyTree,
+        outputs: Array,
+        y: Array,
+        mask: Bool[Array, " rows"] | None = None,
+    ) -> Float[Array, ""]:
+        """What `prediction` says of the rows."""
+
+    def validation_loss(
+        self,
+        variables: PyTree,
+        outputs: Array,
+        y: Array,
+        mask: Bool[Array, " rows"] | None = None,
+    ) -> Float[Array, ""]:
+        """The network's loss, plus that of the variables alone."""
+        judged = self.predictive_log_prob(variables, jax.lax.stop_gradient(outputs), y, mask)
+        return -self.log_prob(variables, outputs, y, mask) - judged
 
 
 def check_shapes(outputs: Array, y: Array) -> None:

@@ -51,9 +51,9 @@ class Posterior:
         return self.likelihood.validation_loss(particle.likelihood, outputs, data.y, data.mask)
 
     def noise_log_likelihood(self, particle: Particle, data: Data) -> Float[Array, ""]:
-        """log p(D | θ) to the likelihood's own variables; the network is a constant."""
+        """What predictions say of D, to the likelihood's own variables; the network is a constant."""
         outputs = jax.lax.stop_gradient(self._apply(particle.weights, data.x))
-        return self.likelihood.log_prob(particle.likelihood, outputs, data.y, data.mask)
+        return self.likelihood.predictive_log_prob(particle.likelihood, outputs, data.y, data.mask)
 
     def log_density(self, particle: Particle, data: Data) -> Float[Array, ""]:
         """log p(θ | D) up to a constant, with the hyperpriors of the precisions."""
