@@ -19,26 +19,36 @@ PLAIN = "name,x,y\nAnna,1,2.5\nÅsa,2,\n"
 EXPECTED = pd.DataFrame({"name": pd.Categorical(["Anna", "Åsa"]), "x": [1, 2], "y": [2.5, np.nan]})
 
 
+def cases(table):
+    """Named by their keys: what is in a compressed file, the time among it, is no name for a test."""
+    return [pytest.param(*values, id=name) for name, values in table.items()]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
-    {
-        "plain": ("a.csv", PLAIN.encode()),
-        "a mark at the start": ("a.csv", b"\xef\xbb\xbf" + PLAIN.encode()),
-        "a mark before quotes": ("a.csv", b"\xef\xbb\xbf" + PLAIN.replace("name", '"name"').encode()),
-        "ends of lines of Windows": ("a.csv", PLAIN.replace("\n", "\r\n").encode()),
-        "blank lines at the end": ("a.csv", (PLAIN + "\n\n  \n").encode()),
-        "blank lines at the start": ("a.csv", ("\n\n" + PLAIN).encode()),
-        "no end of the last line": ("a.csv", PLAIN.rstrip().encode()),
-        "quotes": ("a.csv", PLAIN.replace("Anna", '"Anna"').encode()),
-        "separators at the end of rows": ("a.csv", b"name,x,y\nAnna,1,2.5,\n\xc3\x85sa,2,,\n"),
-        "a short row": ("a.csv", PLAIN.replace("2,\n", "2\n").encode()),
-        "tabs": ("a.tsv", PLAIN.replace(",", "\t").encode()),
-        "tabs in text": ("a.txt", PLAIN.replace(",", "\t").encode()),
-        "semicolons": ("a.csv", PLAIN.replace(",", ";").encode()),
-        "decimal commas": ("a.csv", PLAIN.replace(",", ";").replace(".", ",").encode()),
-        "compressed": ("a.csv.gz", gzip.compress(PLAIN.encode())),
-        "capital letters": ("A.CSV.GZ", gzip.compress(PLAIN.encode())),
-    }.values(),
+    cases(
+        {
+            "plain": ("a.csv", PLAIN.encode()),
+            "a mark at the start": ("a.csv", b"\xef\xbb\xbf" + PLAIN.encode()),
+            "a mark before quotes": (
+                "a.csv",
+                b"\xef\xbb\xbf" + PLAIN.replace("name", '"name"').encode(),
+            ),
+            "ends of lines of Windows": ("a.csv", PLAIN.replace("\n", "\r\n").encode()),
+            "blank lines at the end": ("a.csv", (PLAIN + "\n\n  \n").encode()),
+            "blank lines at the start": ("a.csv", ("\n\n" + PLAIN).encode()),
+            "no end of the last line": ("a.csv", PLAIN.rstrip().encode()),
+            "quotes": ("a.csv", PLAIN.replace("Anna", '"Anna"').encode()),
+            "separators at the end of rows": ("a.csv", b"name,x,y\nAnna,1,2.5,\n\xc3\x85sa,2,,\n"),
+            "a short row": ("a.csv", PLAIN.replace("2,\n", "2\n").encode()),
+            "tabs": ("a.tsv", PLAIN.replace(",", "\t").encode()),
+            "tabs in text": ("a.txt", PLAIN.replace(",", "\t").encode()),
+            "semicolons": ("a.csv", PLAIN.replace(",", ";").encode()),
+            "decimal commas": ("a.csv", PLAIN.replace(",", ";").replace(".", ",").encode()),
+            "compressed": ("a.csv.gz", gzip.compress(PLAIN.encode())),
+            "capital letters": ("A.CSV.GZ", gzip.compress(PLAIN.encode())),
+        }
+    ),
 )
 def test_the_same_table_in_many_spellings(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
@@ -56,28 +66,30 @@ def test_quotes_keep_separators_quotes_and_ends_of_lines(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content", "told"),
-    {
-        "empty": ("a.csv", b"", "is empty"),
-        "blank": ("a.csv", b"\n \n", "is empty"),
-        "compressed emptiness": ("a.csv.gz", gzip.compress(b""), "is empty"),
-        "names only": ("a.csv", b"a,b\n", "no rows"),
-        "names twice": ("a.csv", b"a,b,a\n1,2,3\n", "more than one column 'a'"),
-        "latin-1": ("a.csv", "a,b\nx,1\né,2\n".encode("latin-1"), "not UTF-8: line 3"),
-        "latin-1 names": ("a.csv", "é,b\nx,1\n".encode("latin-1"), "not UTF-8: line 1"),
-        "compressed latin-1": ("a.csv.gz", gzip.compress("é\n1\n".encode("latin-1")), "not UTF-8"),
-        "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16"),
-        "utf-16 without a mark": ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "zero bytes"),
-        "long first row": ("a.csv", b"a,b\n1,2,3\n4,5,6\n", "more cells"),
-        "long later row": ("a.csv", b"a,b\n1,2\n4,5,6\n", "line 3"),
-        "open quote": ("a.csv", b'a,b\n1,"2\n3,4\n', "cannot be read"),
-        "cut off": ("a.csv.gz", gzip.compress(PLAIN.encode() * 99)[:-20], "complete"),
-        "not compressed": ("a.csv.gz", PLAIN.encode(), "cannot be read"),
-        "compressed, but no such name": ("a.csv", gzip.compress(PLAIN.encode()), "not UTF-8"),
-        "a spreadsheet": ("a.xlsx", b"PK", "name ends in .csv"),
-        "no suffix": ("table", b"a\n1\n", "name ends in .csv"),
-        "no parquet": ("a.parquet", PLAIN.encode(), "not a Parquet file"),
-        "empty parquet": ("a.pq", b"", "is empty"),
-    }.values(),
+    cases(
+        {
+            "empty": ("a.csv", b"", "is empty"),
+            "blank": ("a.csv", b"\n \n", "is empty"),
+            "compressed emptiness": ("a.csv.gz", gzip.compress(b""), "is empty"),
+            "names only": ("a.csv", b"a,b\n", "no rows"),
+            "names twice": ("a.csv", b"a,b,a\n1,2,3\n", "more than one column 'a'"),
+            "latin-1": ("a.csv", "a,b\nx,1\né,2\n".encode("latin-1"), "not UTF-8: line 3"),
+            "latin-1 names": ("a.csv", "é,b\nx,1\n".encode("latin-1"), "not UTF-8: line 1"),
+            "compressed latin-1": ("a.csv.gz", gzip.compress("é\n1\n".encode("latin-1")), "not UTF-8"),
+            "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+            "utf-16 without a mark": ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "zero bytes"),
+            "long first row": ("a.csv", b"a,b\n1,2,3\n4,5,6\n", "more cells"),
+            "long later row": ("a.csv", b"a,b\n1,2\n4,5,6\n", "line 3"),
+            "open quote": ("a.csv", b'a,b\n1,"2\n3,4\n', "cannot be read"),
+            "cut off": ("a.csv.gz", gzip.compress(PLAIN.encode() * 99)[:-20], "complete"),
+            "not compressed": ("a.csv.gz", PLAIN.encode(), "cannot be read"),
+            "compressed, but no such name": ("a.csv", gzip.compress(PLAIN.encode()), "not UTF-8"),
+            "a spreadsheet": ("a.xlsx", b"PK", "name ends in .csv"),
+            "no suffix": ("table", b"a\n1\n", "name ends in .csv"),
+            "no parquet": ("a.parquet", PLAIN.encode(), "not a Parquet file"),
+            "empty parquet": ("a.pq", b"", "is empty"),
+        }
+    ),
 )
 def test_a_bad_file_gets_one_sentence_that_names_it(tmp_path, name, content, told):
     path = tmp_path / name
