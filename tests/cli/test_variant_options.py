@@ -8,7 +8,8 @@ import pytest
 from bmaml.cli.method_options import VARIANTS
 from bmaml.cli.methods import Methods
 from bmaml.cli.reproduce import ReproduceVariants
-from bmaml.cli.train import DistanceName, MethodName, SamplerName, TrainSinusoid
+from bmaml.cli.train.sinusoid import TrainSinusoid
+from bmaml.cli.train.training import DistanceName, MethodName, SamplerName
 from bmaml.distances import DISTANCES
 from bmaml.errors import BmamlError
 from bmaml.experiments.variants import SCALES

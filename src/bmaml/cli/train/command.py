@@ -1,0 +1,39 @@
+"""`bmaml train`: all its sources of tasks, and which of them a path means."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from bmaml.cli.train.images import TrainFolder, TrainGlyphs, TrainMiniImageNet, TrainOmniglot
+from bmaml.cli.train.sinusoid import TrainSinusoid
+from bmaml.cli.train.table import TrainTable
+
+# What `bmaml train` knows by name; anything else is a path.
+BUILT_IN = ("sinusoid", "glyphs", "omniglot", "miniimagenet", "folder", "table")
+
+TrainCommand = Annotated[
+    Annotated[TrainSinusoid, tyro.conf.subcommand("sinusoid")]
+    | Annotated[TrainGlyphs, tyro.conf.subcommand("glyphs")]
+    | Annotated[TrainOmniglot, tyro.conf.subcommand("omniglot")]
+    | Annotated[TrainMiniImageNet, tyro.conf.subcommand("miniimagenet")]
+    | Annotated[TrainFolder, tyro.conf.subcommand("folder")]
+    | Annotated[TrainTable, tyro.conf.subcommand("table")],
+    tyro.conf.subcommand(
+        "train",
+        description="Meta-train a method; the run folder holds checkpoints, logs and a recipe.",
+    ),
+]
+
+
+def name_the_kind(arguments: list[str]) -> list[str]:
+    """`train data.csv …` as `train table data.csv …`, and `train pictures/ …` as `train folder …`."""
+    if arguments[:1] != ["train"] or len(arguments) < 2 or arguments[1] in BUILT_IN:
+        return arguments
+    path = Path(arguments[1])
+    if path.is_dir():
+        return ["train", "folder", *arguments[1:]]
+    # A misspelt name is left to the parser, which knows the right ones.
+    if path.suffix or path.exists():
+        return ["train", "table", *arguments[1:]]
+    return arguments

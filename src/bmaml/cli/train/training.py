@@ -1,0 +1,135 @@
+"""What every `bmaml train` has, whatever its tasks are."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import tyro
+
+from bmaml.cli.method_options import method_options
+from bmaml.cli.where import Where
+
+if TYPE_CHECKING:
+    from bmaml.trained import Trained
+
+MethodName = Literal["maml", "fomaml", "emaml", "reptile", "bfa", "bmaml"]
+SamplerName = Literal["gd", "svgd", "sgld", "hmc"]
+DistanceName = Literal["paired", "mmd", "prediction"]
+
+
+@dataclass(frozen=True)
+class Train:
+    """What every training has, whatever its tasks are."""
+
+    source: ClassVar[str]
+    # Options that belong to the tasks, and to the network.
+    task_fields: ClassVar[tuple[str, ...]] = ()
+    model_fields: ClassVar[tuple[str, ...]] = ()
+
+    out: Path
+    """the run folder"""
+    method: MethodName = "bmaml"
+    """see `bmaml methods`"""
+    particles: int | None = None
+    """M, the number of particles (default: the method's own)"""
+    steps: int = 10_000
+    """meta-updates"""
+    seed: int = 0
+    """seed of tasks, initial particles and batches"""
+    batch_size: int = 10
+    """tasks a meta-update"""
+    validate_every: int | None = None
+    """meta-updates between validations (default: about a hundredth of all)"""
+    step_size: float | None = None
+    """inner step size (default: the method's own)"""
+    inner_steps: int | None = None
+    """inner steps (default: the method's own)"""
+    settings: Literal["paper", "authors"] = "paper"
+    """the paper's mathematics, or what its authors' code does"""
+    sampler: SamplerName | None = None
+    """bfa, bmaml: the inner update (default: svgd)"""
+    kernel: str | None = None
+    """bfa, bmaml: the kernel of svgd, such as imq, rbf-layers, rbf-learned, rbf-70 (`bmaml methods`)"""
+    temperature: float | None = None
+    """bfa, bmaml: of the posterior that sgld and hmc sample (default: nearly zero)"""
+    distance: DistanceName | None = None
+    """bmaml: from chaser to leader (default: paired)"""
+    learned_steps: bool = False
+    """meta-learn an inner step size for every parameter"""
+    tasks_at_once: int | None = None
+    """tasks that a device works on at a time, to save memory (default: all it has)"""
+    resume: bool = False
+    """go on with an interrupted run"""
+    quiet: bool = False
+    """no progress bar"""
+    where: tyro.conf.OmitArgPrefixes[Where] = field(default_factory=Where)
+    """more than one device, process or machine"""
+
+    def run(self) -> None:
+        """Train and say where the result is."""
+        from bmaml.errors import BmamlError
+
+        if self.steps < 1 or self.batch_size < 1:
+            raise BmamlError("--steps and --batch-size must be at least 1.")
+        if self.particles is not None and self.method in ("maml", "fomaml") and self.particles != 1:
+            raise BmamlError(f"{self.method} has one particle: leave out --particles, or use emaml.")
+        with self.where.together() as speaks:
+            try:
+                trained = self.fit()
+            except ValueError as error:  # numbers that do not go together, such as too few tasks
+                raise BmamlError(str(error)) from error
+            if speaks:
+                self._tell(trained)
+
+    def _tell(self, trained: "Trained") -> None:
+        name, _ = trained.learner.posterior.likelihood.selection
+        best = next(entry for entry in trained.history if entry["step"] == trained.step)
+        print(
+            f"Trained {self.steps} updates; validation {name} {best['validation'][name]:.3f} at "
+            f"update {trained.step}. Next: bmaml evaluate {self.out}"
+        )
+
+    def fit(self) -> "Trained":
+        """Meta-train on the named tasks."""
+        from bmaml.recipe import Recipe
+        from bmaml.train import fit
+
+        recipe = Recipe(
+            tasks=self.source,
+            method=self.method,
+            method_options=self.method_options(),
+            task_options=self.task_options(),
+            model_options={name: getattr(self, name) for name in self.model_fields},
+        )
+        return fit(
+            recipe.learner(),
+            recipe.task_source(),
+            description=recipe.to_json(),
+            **self.fit_options(),
+        )
+
+    def method_options(self) -> dict[str, Any]:
+        """The options of the method that were given."""
+        return method_options(self)
+
+    def fit_options(self) -> dict[str, Any]:
+        """The options of `bmaml.fit`."""
+        return {
+            "steps": self.steps,
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "validate_every": self.validate_every,
+            "out": self.out,
+            "resume": self.resume,
+            "progress": not self.quiet,
+            "devices": self.where.devices,
+            "tasks_at_once": self.tasks_at_once,
+        }
+
+    def task_options(self) -> dict[str, Any]:
+        """The options of the tasks, as values for a JSON file."""
+        options = {name: getattr(self, name) for name in self.task_fields}
+        return {
+            name: str(value.absolute()) if isinstance(value, Path) else value
+            for name, value in options.items()
+        } | {"num_tasks": options["num_tasks"] or None}
