@@ -3,6 +3,7 @@
 import math
 
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import erf
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
@@ -81,8 +82,9 @@ def crps(prediction: RegressionPrediction, y: Targets, mask: Mask = None) -> Flo
         = \frac1M \sum_m A\left(y - f_m, \sigma_m^2\right)
         - \frac1{2M^2} \sum_{m,k} A\left(f_m - f_k, \sigma_m^2 + \sigma_k^2\right)
 
-    with A(μ, σ²) = E|N(μ, σ²)| = 2σ φ(μ/σ) + μ (2Φ(μ/σ) − 1) and σ_m² = 1/γ_m. Without noise and
-    with one particle it is the absolute error. Eq. 5, Grimit et al. 2006.
+    with A(μ, σ²) = E|N(μ, σ²)| = 2σ φ(μ/σ) + μ (2Φ(μ/σ) − 1) and σ_m² = 1/γ_m; the second sum is
+    twice that over m < k, plus A(0, 2σ_m²) = 2σ_m/√π for k = m. Without noise and with one particle it
+    is the absolute error. Eq. 5, Grimit et al. 2006.
 
     Arguments:
         prediction: of one task.
@@ -95,12 +97,16 @@ def crps(prediction: RegressionPrediction, y: Targets, mask: Mask = None) -> Flo
     >>> print(f"{crps(RegressionPrediction(jnp.zeros((1, 1)), jnp.ones(1)), 0.0):.4f}")
     0.2337
     """
-    means, scales = prediction.samples, prediction.scales
-    to_target = _mean_absolute(prediction.residuals(y), scales)
-    gaps = means[:, None] - means[None, :]
-    to_each_other = _mean_absolute(gaps, jnp.hypot(scales[:, None], scales[None, :]))
-    each = jnp.mean(to_target, axis=0) - 0.5 * jnp.mean(to_each_other, axis=(0, 1))
-    return mean_of_rows(each, mask)
+    size, *rows = prediction.samples.shape
+    # Rows flat: a last axis of one, as of most targets, makes this fifty times slower on a CPU.
+    parts = jnp.broadcast_arrays(prediction.samples, prediction.scales, prediction.residuals(y))
+    means, scales, residuals = (part.reshape(size, -1) for part in parts)
+    to_target = jnp.mean(_mean_absolute(residuals, scales), axis=0)
+    one, other = np.triu_indices(size, 1)
+    gaps = _mean_absolute(means[one] - means[other], jnp.hypot(scales[one], scales[other]))
+    to_themselves = jnp.sum(scales, axis=0) / math.sqrt(math.pi)
+    to_each_other = (jnp.sum(gaps, axis=0) + to_themselves) / size**2
+    return mean_of_rows((to_target - to_each_other).reshape(rows), mask)
 
 
 def score_regression(
