@@ -90,8 +90,8 @@ def test_every_variant_has_a_name_and_names_fit_into_a_recipe():
         assert type(inner) is kind
         assert inner.learned_steps
         assert not composed(inner=name).inner.learns
-    for name, kind in DISTANCES.items():
-        assert type(composed(distance=name).meta.distance) is kind
+    for name, make in DISTANCES.items():
+        assert type(composed(distance=name).meta.distance) is type(make())
     for name in KERNELS:
         kernel = composed(kernel=name).inner.kernel
         assert (kernel.layers, kernel.learned) == ("layers" in name, "learned" in name)
@@ -100,6 +100,18 @@ def test_every_variant_has_a_name_and_names_fit_into_a_recipe():
     assert composed().inner.kernel.bandwidth(distances) != 70.0
     assert composed(inner="sgld", temperature=0.5).inner.temperature == 0.5
     assert 0.0 < composed(inner="hmc").inner.temperature < 0.1
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_inner_update_goes_with_every_method(method):
+    plain = METHODS[method](SMOOTH)
+    for name, kind in INNER_UPDATES.items():
+        learner = METHODS[method](SMOOTH, inner=name, step_size=0.02)
+        assert type(learner.inner) is kind
+        assert learner.inner.step_size == 0.02
+        assert learner.inner.first_order == plain.inner.first_order
+        assert type(learner.meta) is type(plain.meta)
+        assert type(learner.posterior.likelihood) is type(plain.posterior.likelihood)
 
 
 @pytest.mark.parametrize(("method", "options"), [("emaml", {}), ("bmaml", {"kernel": "rbf-learned"})])

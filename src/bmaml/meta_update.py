@@ -63,10 +63,13 @@ def compile_updates(
     training_set, set_axes = _stack(training_sets)
     updates = over_seeds(update, (0, 0, set_axes, 0, None), len(seeds))
 
+    # Seeds enter as keys and keys as arguments: the program is the same for all, and a cache of
+    # compiled programs finds it again.
+    keys = keys_of(seeds, UPDATE)
+
     def advance(
-        state: State, training_set: Any, end: Int[Array, ""]
+        state: State, training_set: Any, keys: Key[Array, " seeds"], end: Int[Array, ""]
     ) -> tuple[State, Bool[Array, " seeds"]]:
-        keys = keys_of(seeds, UPDATE)
 
         def goes_on(carry: tuple[State, Bool[Array, " seeds"]]) -> Bool[Array, ""]:
             state, finite = carry
@@ -87,9 +90,9 @@ def compile_updates(
 
     zero = jnp.asarray(0, jnp.int32)
     if mesh is None:
-        compiled = jax.jit(advance, donate_argnums=0).lower(state, training_set, zero).compile()
-        return lambda state, end: compiled(state, training_set, jnp.asarray(end, jnp.int32))
-    placed = replicate(training_set, mesh)
+        compiled = jax.jit(advance, donate_argnums=0).lower(state, training_set, keys, zero).compile()
+        return lambda state, end: compiled(state, training_set, keys, jnp.asarray(end, jnp.int32))
+    placed = replicate((training_set, keys), mesh)
     spread = (
         jax.jit(
             advance,
@@ -97,14 +100,14 @@ def compile_updates(
             in_shardings=everywhere(mesh),
             out_shardings=everywhere(mesh),
         )
-        .lower(state, placed, zero)
+        .lower(state, *placed, zero)
         .compile()
     )
 
     def advance_everywhere(state: State, end: int) -> tuple[State, Bool[Array, " seeds"]]:
         with noticing_loss():
             now, goal = replicate((state, jnp.asarray(end, jnp.int32)), mesh)
-            return jax.block_until_ready(here(spread(now, placed, goal)))
+            return jax.block_until_ready(here(spread(now, *placed, goal)))
 
     return advance_everywhere
 

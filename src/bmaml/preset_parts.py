@@ -76,7 +76,7 @@ def defaults_for(table: dict[Targets, Defaults], targets: Targets, settings: Set
     return table[targets]
 
 
-def bayesian_inner(
+def inner_update(
     inner: str,
     defaults: Defaults,
     settings: Settings,
@@ -85,9 +85,9 @@ def bayesian_inner(
     steps: int | None,
     kernel: str | Kernel | None,
     temperature: float | None,
-    learned_steps: bool,
+    learned_steps: bool = False,
 ) -> InnerUpdate:
-    """An inner update towards a posterior; SVGD has a kernel, samplers have a temperature."""
+    """The inner update of that name; SVGD has a kernel, samplers have a temperature."""
     options = {"kernel": kernel, "temperature": temperature}
     given = {name: value for name, value in options.items() if value is not None}
     if inner not in INNER_UPDATES:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from bmaml.distances import DISTANCES, Distance
-from bmaml.inner import GradientDescent
 from bmaml.kernels import Kernel
 from bmaml.learner import Learner
 from bmaml.meta import BFA, Chaser, Reptile, Validation
@@ -22,9 +21,9 @@ from bmaml.preset_parts import (
     POSTERIORS,
     Settings,
     Targets,
-    bayesian_inner,
     bayesian_posterior,
     defaults_for,
+    inner_update,
     named,
     optimizer_for,
     posterior_of,
@@ -52,20 +51,31 @@ def emaml(
     targets: Targets = "numbers",
     likelihood: str | Likelihood | None = None,
     prior: str | Prior | None = None,
+    inner: str = "gd",
+    kernel: str | Kernel | None = None,
+    temperature: float | None = None,
     learned_steps: bool = False,
     settings: Settings = "paper",
 ) -> Learner:
     """EMAML: an ensemble of M independent MAMLs. Validation loss after gradient descent.
 
     With `learned_steps` every parameter has a step size that is trained, too: with one particle this
-    is Meta-SGD (Li et al. 2017).
+    is Meta-SGD (Li et al. 2017). For `inner`, `kernel` and `temperature` see `bmaml`.
     """
     defaults = defaults_for(POINTS, targets, settings)
-    size = value_or(step_size, {"paper": defaults.step_size, "authors": 0.001}[settings])
-    steps = inner_steps or defaults.inner_steps
+    update = inner_update(
+        inner,
+        defaults,
+        settings,
+        step_size=step_size,
+        steps=inner_steps,
+        kernel=kernel,
+        temperature=temperature,
+        learned_steps=learned_steps,
+    )
     return Learner(
         posterior=posterior_of(model, likelihood or defaults.likelihood, prior or defaults.prior),
-        inner=GradientDescent(size, steps, learned_steps=learned_steps),
+        inner=update,
         meta=Validation(),
         num_particles=num_particles,
         optimizer=optimizer_for(settings, NOISE_FACTOR if likelihood is None else 1.0),
@@ -82,13 +92,28 @@ def reptile(
     targets: Targets = "numbers",
     likelihood: str | Likelihood | None = None,
     prior: str | Prior | None = None,
+    inner: str = "gd",
+    kernel: str | Kernel | None = None,
+    temperature: float | None = None,
     settings: Settings = "paper",
 ) -> Learner:
-    """Reptile (Nichol et al. 2018): distance to the adapted weights, no second derivatives."""
+    """Reptile (Nichol et al. 2018): distance to the adapted weights, no second derivatives.
+
+    For `inner`, `kernel` and `temperature` see `bmaml`; nothing of them is learned.
+    """
     defaults = defaults_for(POINTS, targets, settings)
+    update = inner_update(
+        inner,
+        defaults,
+        settings,
+        step_size=value_or(step_size, 0.02),
+        steps=inner_steps,
+        kernel=kernel,
+        temperature=temperature,
+    )
     return Learner(
         posterior=posterior_of(model, likelihood or defaults.likelihood, prior or defaults.prior),
-        inner=GradientDescent(value_or(step_size, 0.02), inner_steps),
+        inner=update,
         meta=Reptile(),
         num_particles=num_particles,
         optimizer=optimizer_for(settings),
@@ -116,7 +141,7 @@ def bfa(
     For `inner`, `kernel`, `temperature` and `learned_steps` see `bmaml`.
     """
     defaults = defaults_for(POSTERIORS, targets, settings)
-    update = bayesian_inner(
+    update = inner_update(
         inner,
         defaults,
         settings,
@@ -164,7 +189,7 @@ def bmaml(
     every parameter, and `distance` is that from chaser to leader (`DISTANCES`).
     """
     defaults = defaults_for(POSTERIORS, targets, settings)
-    update = bayesian_inner(
+    update = inner_update(
         inner,
         defaults,
         settings,

@@ -1,7 +1,7 @@
 """The variants that the paper's Discussion and Conclusion name, side by side on its sinusoids.
 
-Every row of the table changes one thing about EMAML, BFA or BMAML. How they are trained and scored,
-alike for all, is in `study`. The inner step size is tuned for each pair of inner update and
+Every row of the table changes one thing about EMAML, BFA, BMAML or Reptile. How they are trained and
+scored, alike for all, is in `study`. The inner step size is tuned for each pair of inner update and
 meta-objective; a kernel, a distance or learned steps take that of the pair they belong to.
 """
 
@@ -41,28 +41,43 @@ class Variant:
     share_of_step: float = 1.0
 
 
+# Every inner update under every objective, and the kernels of SVGD where it is the method's own.
 VARIANTS: dict[str, Variant] = {
     "emaml": Variant("emaml", "emaml"),
-    "bmaml": Variant("bmaml", "bmaml"),
-    "bfa": Variant("bfa", "bfa"),
+    "emaml-svgd": Variant("emaml", "emaml-svgd", {"inner": "svgd"}),
+    "emaml-sgld": Variant("emaml", "emaml-sgld", {"inner": "sgld"}),
+    "emaml-hmc": Variant("emaml", "emaml-hmc", {"inner": "hmc"}),
     "emaml-learned-steps": Variant("emaml", "emaml", {"learned_steps": True}),
-    "bmaml-learned-steps": Variant("bmaml", "bmaml", {"learned_steps": True}),
-    "bmaml-learned": Variant("bmaml", "bmaml", {"kernel": "rbf-learned"}),
-    "bmaml-layers": Variant("bmaml", "bmaml", {"kernel": "rbf-layers"}),
-    "bmaml-prediction": Variant("bmaml", "bmaml", {"distance": "prediction"}),
-    "bmaml-mmd": Variant("bmaml", "bmaml", {"distance": "mmd"}),
-    "bmaml-gd": Variant("bmaml", "bmaml-gd", {"inner": "gd"}),
-    "bmaml-sgld": Variant("bmaml", "bmaml-sgld", {"inner": "sgld"}),
+    "bfa": Variant("bfa", "bfa"),
+    "bfa-gd": Variant("bfa", "bfa-gd", {"inner": "gd"}),
     "bfa-sgld": Variant("bfa", "bfa-sgld", {"inner": "sgld"}),
     "bfa-sgld-warm": Variant("bfa", "bfa-sgld", {"inner": "sgld", "temperature": 0.01}),
     "bfa-hmc": Variant("bfa", "bfa-hmc", {"inner": "hmc"}),
-    "bmaml-imq": Variant("bmaml", "bmaml", {"kernel": "imq"}),
+    "bfa-learned": Variant("bfa", "bfa", {"kernel": "rbf-learned"}),
+    "bfa-layers": Variant("bfa", "bfa", {"kernel": "rbf-layers"}),
     # About what the median rule says of fresh particles of this network.
+    "bfa-fixed": Variant("bfa", "bfa", {"kernel": "rbf-70"}),
+    "bfa-imq": Variant("bfa", "bfa", {"kernel": "imq"}),
+    "bfa-learned-steps": Variant("bfa", "bfa", {"learned_steps": True}),
+    "bmaml": Variant("bmaml", "bmaml"),
+    "bmaml-gd": Variant("bmaml", "bmaml-gd", {"inner": "gd"}),
+    "bmaml-sgld": Variant("bmaml", "bmaml-sgld", {"inner": "sgld"}),
+    "bmaml-hmc": Variant("bmaml", "bmaml-hmc", {"inner": "hmc"}),
+    "bmaml-learned": Variant("bmaml", "bmaml", {"kernel": "rbf-learned"}),
+    "bmaml-layers": Variant("bmaml", "bmaml", {"kernel": "rbf-layers"}),
     "bmaml-fixed": Variant("bmaml", "bmaml", {"kernel": "rbf-70"}),
+    "bmaml-imq": Variant("bmaml", "bmaml", {"kernel": "imq"}),
+    "bmaml-imq-learned": Variant("bmaml", "bmaml", {"kernel": "imq-learned"}),
+    "bmaml-mmd": Variant("bmaml", "bmaml", {"distance": "mmd"}),
+    "bmaml-mmd-imq": Variant("bmaml", "bmaml", {"distance": "mmd-imq"}),
+    "bmaml-prediction": Variant("bmaml", "bmaml", {"distance": "prediction"}),
+    "bmaml-learned-steps": Variant("bmaml", "bmaml", {"learned_steps": True}),
     # SVGD divides each of ten scores by ten, so gd's steps are longer; and IMQ, whose tails let every
     # particle feel all others, adds the ten up again.
     "bmaml-gd-short": Variant("bmaml", "bmaml-gd", {"inner": "gd"}, share_of_step=0.1),
     "bmaml-imq-short": Variant("bmaml", "bmaml", {"kernel": "imq"}, share_of_step=0.1),
+    "reptile": Variant("reptile", "reptile"),
+    "reptile-svgd": Variant("reptile", "reptile-svgd", {"inner": "svgd"}),
 }
 # What the cost of the others is a multiple of.
 REFERENCE = "emaml"

@@ -18,7 +18,7 @@ HEADINGS = (
 )
 # How many seeds of a number of shots and a variant diverged.
 Failed = Mapping[tuple[int, str], int]
-COLOURS = {"emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
+COLOURS = {"emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728", "reptile": "#9467bd"}
 
 
 def write_csv(results: list[Result], path: Path) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MethodName = Literal["maml", "fomaml", "emaml", "reptile", "bfa", "bmaml"]
 SamplerName = Literal["gd", "svgd", "sgld", "hmc"]
-DistanceName = Literal["paired", "mmd", "prediction"]
+DistanceName = Literal["paired", "mmd", "mmd-imq", "prediction"]
 
 
 @dataclass(frozen=True)
