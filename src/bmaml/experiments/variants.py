@@ -110,8 +110,8 @@ SCALES = {
         steps=1_000,
         seeds=(0, 1, 2),
         held_out_tasks=200,
-        step_sizes=(0.01, 0.03),
-        tuning_steps=200,
+        step_sizes=(0.003, 0.01, 0.03, 0.1),
+        tuning_steps=1_000,
         validations=2,
     ),
     "full": Scale(
