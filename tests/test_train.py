@@ -113,6 +113,25 @@ def poisoned():
     return Arrays(broken, TASKS.validation)
 
 
+def test_what_is_kept_is_as_sure_as_validation_tasks_allow():
+    # Validation tasks whose lines are not those of training: the learned noise level is too low.
+    strange = Arrays(lines(0, 20), lines(1, 200, slope=-2.0))
+    plain, calibrated = (fit(LEARNER, strange, **SETTINGS, calibrate=on) for on in (False, True))
+    before, after = (
+        trained.evaluate(strange.held_out("validation")) for trained in (plain, calibrated)
+    )
+    entry = next(entry for entry in calibrated.history if entry["step"] == calibrated.step)
+    assert entry["validation"]["overconfidence"] > 0.5
+    assert after["nll"] < before["nll"] - 0.05
+    assert abs(after["coverage"] - 0.9) < abs(before["coverage"] - 0.9)
+    # Nothing else of the particles, nor of the training.
+    assert after["mse"] == before["mse"]
+    shift = calibrated.particles.likelihood - plain.particles.likelihood
+    np.testing.assert_allclose(shift, -entry["validation"]["overconfidence"], rtol=1e-5)
+    assert_same_bits(plain.particles.weights, calibrated.particles.weights)
+    assert_same_bits(plain.last.particles, calibrated.last.particles)
+
+
 def test_divergence_is_one_sentence_and_keeps_the_last_good_state(poisoned, tmp_path):
     with pytest.raises(DivergedError, match=r"step \d+ .*smaller step size") as caught:
         fit(LEARNER, poisoned, **SETTINGS | {"batch_size": 2}, out=tmp_path / "run")

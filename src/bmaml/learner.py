@@ -160,6 +160,18 @@ class Learner:
         outputs = posterior.outputs(particles, x)
         return posterior.likelihood.prediction(particles.likelihood, outputs)
 
+    def sharpen(self, initial: PyTree, log_factor: Float[Array, ""]) -> PyTree:
+        """Initial particles whose predictions are `sharpened` by that much.
+
+        Where adaptation depends on the noise level, it does so on the sharpened one.
+        """
+        if isinstance(initial, sets.Tuned):
+            return initial._replace(particles=self.sharpen(initial.particles, log_factor))
+        if isinstance(initial, sets.Shared):
+            return initial._replace(own=self.sharpen(initial.own, log_factor))
+        sharper = self.posterior.likelihood.sharpen(initial.likelihood, log_factor)
+        return initial._replace(likelihood=sharper)
+
     def encode(self, initial: PyTree, tasks: Task) -> tuple[Posterior, PyTree, Task]:
         """What a meta-objective works on: shared weights fixed, and every row of every task encoded.
 

@@ -20,8 +20,8 @@ from bmaml.run_folder import RunFolder, require_fit
 from bmaml.scale import processes, task_mesh
 from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data
-from bmaml.trained import Compiled, Trained, of_seed, score_tasks
-from bmaml.training_loop import TrainingLoop, Validate
+from bmaml.trained import Compiled, Trained, of_seed, validate_tasks
+from bmaml.training_loop import Scores, TrainingLoop, Validate
 from bmaml.training_state import (
     TRAINING_SET,
     Example,
@@ -52,6 +52,7 @@ def fit_seeds(
     on_validation: Callable[[int, PyTree], None] | None = None,
     devices: int | Mesh | None = None,
     tasks_at_once: int | None = None,
+    calibrate: bool = True,
 ) -> list[Trained]:
     """Meta-train `learner` from several seeds at once.
 
@@ -73,6 +74,9 @@ def fit_seeds(
             where several processes train together (see `bmaml.scale`).
         tasks_at_once: keep what the gradient needs of so many tasks at a time, to save memory; None
             is all that a device has.
+        calibrate: give the particles that are kept the noise level (for classes, the sharpness) that
+            suits the validation tasks: networks have seen the training tasks, and are surer of them
+            than of others.
 
     Returns:
         A `Trained` for each seed, in order.
@@ -124,7 +128,17 @@ def fit_seeds(
     validate = _compile_validation(learner, tasks, like.state, len(seeds))
     folder = None if written is None else RunFolder.start(written, settings, resume=resume)
     selection = learner.posterior.likelihood.selection
-    loop = TrainingLoop(seeds, steps, every, advance, validate, selection, folder, on_validation)
+    loop = TrainingLoop(
+        seeds,
+        steps,
+        every,
+        advance,
+        validate,
+        selection,
+        folder,
+        on_validation,
+        calibrate=_calibration(learner) if calibrate else None,
+    )
     shown = progress and processes.is_first()
     snapshot, entries = loop.run(lambda: start(training_sets[0]), like, shown, saves=out is not None)
     compiled = Compiled(learner)
@@ -139,9 +153,20 @@ def _default_interval(steps: int) -> int:
     return min(steps, 100) if steps < 10_000 else min(1000, steps // 100)
 
 
+def _calibration(learner: Learner) -> Callable[[PyTree, Scores], PyTree]:
+    """The particles of every seed as sure as its validation tasks say they may be."""
+    sharpen = jax.jit(jax.vmap(learner.sharpen))
+
+    def calibrated(particles: PyTree, scores: Scores) -> PyTree:
+        excess = scores.get("overconfidence")
+        return particles if excess is None else sharpen(particles, -excess)
+
+    return calibrated
+
+
 def _compile_validation(learner: Learner, tasks: TaskSource, state: State, count: int) -> Validate:
     """The scores of every seed's particles on the validation tasks."""
     held_out = tasks.held_out("validation")
-    score = over_seeds(partial(score_tasks, learner), (0, None), count)
+    score = over_seeds(partial(validate_tasks, learner), (0, None), count)
     compiled = jax.jit(score).lower(state.particles, held_out).compile()
     return lambda particles: compiled(particles, held_out)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml.errors import RunError
 from bmaml.learner import Learner
-from bmaml.metrics import score, summarise
+from bmaml.metrics import Sharpenable, score, sharpness_curve, summarise
 from bmaml.run_folder import RunFolder
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet, as_task_set
@@ -56,6 +56,20 @@ def score_tasks(
         return score(prediction, query.y, query.mask)
 
     return summarise(predict_tasks(learner, particles, tasks, of_prediction, steps=steps))
+
+
+def validate_tasks(
+    learner: Learner, particles: PyTree, tasks: Task | TaskSet
+) -> dict[str, Float[Array, ""]]:
+    """The same, and how much too sure predictions are, if they can be made less sure."""
+
+    def of_prediction(prediction: Any, query: Data) -> dict[str, Any]:
+        scores = score(prediction, query.y, query.mask)
+        if isinstance(prediction, Sharpenable):
+            scores["overconfidence"] = sharpness_curve(prediction, query.y, query.mask)
+        return scores
+
+    return summarise(predict_tasks(learner, particles, tasks, of_prediction))
 
 
 class Compiled:

@@ -44,6 +44,7 @@ class TrainingLoop:
         folder: RunFolder | None,
         on_validation: Callable[[int, PyTree], None] | None,
         training_scores: Callable[[], Scores] | None = None,
+        calibrate: Callable[[PyTree, Scores], PyTree] | None = None,
     ):
         self.seeds, self.steps, self.every = seeds, steps, every
         self.advance, self.validate, self.folder = advance, validate, folder
@@ -51,6 +52,8 @@ class TrainingLoop:
         self.on_validation = on_validation
         # What updates saw of their own tasks since the last validation, for the log alone.
         self.training_scores = training_scores
+        # From particles and their validation scores to what is kept of the best.
+        self.calibrate = calibrate
         self.improve = jax.jit(improve)
         self.pace = 1
         self.saved_at, self.save_seconds = -math.inf, 0.0
@@ -125,7 +128,10 @@ class TrainingLoop:
             scores["training"] = self.training_scores()
         selected = scores["validation"][self.selection]
         lower_is_better = -selected if self.higher_is_better else selected
-        best = self.improve(best, state.particles, lower_is_better, state.step)
+        kept = state.particles
+        if self.calibrate is not None:
+            kept = self.calibrate(kept, scores["validation"])
+        best = self.improve(best, kept, lower_is_better, state.step)
         losses = np.asarray(state.loss_total) / (goal - (goal - 1) // self.every * self.every)
         state = state._replace(loss_total=jnp.zeros_like(state.loss_total))
         elapsed = entries[-1]["seconds"] if entries else 0.0

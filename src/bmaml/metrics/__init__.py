@@ -8,6 +8,7 @@ from bmaml.metrics.classification import (
 )
 from bmaml.metrics.confidence_bins import Calibration, Reliability, calibration, reliability
 from bmaml.metrics.likelihood import negative_log_likelihood
+from bmaml.metrics.overconfidence import Sharpenable, SharpnessCurve, sharpness_curve
 from bmaml.metrics.ranking import RefusalCurve, auroc, refusal_curve
 from bmaml.metrics.regression import coverage, crps, ensemble_mse, particle_mse
 from bmaml.metrics.scoring import KINDS, Kind, score, summarise
@@ -18,6 +19,8 @@ __all__ = [
     "Kind",
     "RefusalCurve",
     "Reliability",
+    "Sharpenable",
+    "SharpnessCurve",
     "accuracy",
     "auroc",
     "brier",
@@ -32,5 +35,6 @@ __all__ = [
     "refusal_curve",
     "reliability",
     "score",
+    "sharpness_curve",
     "summarise",
 ]

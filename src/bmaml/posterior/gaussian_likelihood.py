@@ -45,6 +45,10 @@ class GaussianLikelihood(Likelihood):
         """1/γ with `unit_steps`, else 1."""
         return jnp.exp(-variables) if self.unit_steps else 1.0
 
+    def sharpen(self, variables: Array, log_factor: Float[Array, ""]) -> Array:
+        """log γ + `log_factor`."""
+        return variables + log_factor
+
     def prediction(
         self, variables: Float[Array, " M"], outputs: Float[Array, "M ..."]
     ) -> RegressionPrediction:

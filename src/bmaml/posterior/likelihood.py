@@ -83,6 +83,10 @@ class Likelihood(ABC):
         """Factor on all inner steps of a particle."""
         return 1.0
 
+    def sharpen(self, variables: PyTree, log_factor: Float[Array, ""]) -> PyTree:
+        """Variables with which predictions are `sharpened` so; by default there are none."""
+        return variables
+
 
 class JudgedApart(Likelihood):
     """A likelihood whose variables only say how sure predictions are.
@@ -92,6 +96,10 @@ class JudgedApart(Likelihood):
     """
 
     step_scale: float = 0.0
+
+    def sharpen(self, variables: PyTree, log_factor: Float[Array, ""]) -> PyTree:
+        """Logarithms of precisions, moved all alike."""
+        return jax.tree.map(lambda leaf: leaf + log_factor, variables)
 
     @abstractmethod
     def predictive_log_prob(

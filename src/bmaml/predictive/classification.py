@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from bmaml.predictive.labels import Labels, check_integers, pick
@@ -93,6 +94,16 @@ class ClassificationPrediction(NamedTuple):
         # A class that is ruled out has −∞ on both sides, and no part in the sum.
         ratio = jnp.where(jnp.isneginf(log_samples), 0.0, log_samples - log_probabilities)
         return jnp.maximum(jnp.mean(_expect(log_samples, ratio), axis=0), 0.0)
+
+    def sharpened(self, log_factor: ArrayLike) -> "ClassificationPrediction":
+        """The same with every logit times e^log_factor: softmax(e^c f_m(x)).
+
+        >>> prediction = ClassificationPrediction(jnp.log(jnp.array([[[0.8, 0.2]]])))
+        >>> prediction.sharpened(jnp.log(2.0)).probabilities.round(2)
+        Array([[0.94, 0.06]], dtype=float32)
+        """
+        logits = jnp.asarray(self.logits)
+        return self._replace(logits=logits * jnp.exp(jnp.asarray(log_factor, logits.dtype)))
 
     def log_prob(self, y: Labels) -> Float[Array, "*rows"]:
         r"""The log probability of y.
