@@ -98,7 +98,7 @@ def crps(prediction: RegressionPrediction, y: Targets, mask: Mask = None) -> Flo
     0.2337
     """
     size, *rows = prediction.samples.shape
-    # Rows flat: a last axis of one, as of most targets, makes this fifty times slower on a CPU.
+    # Rows flat: a last axis of one, as of most targets, makes this far slower on a CPU.
     parts = jnp.broadcast_arrays(prediction.samples, prediction.scales, prediction.residuals(y))
     means, scales, residuals = (part.reshape(size, -1) for part in parts)
     to_target = jnp.mean(_mean_absolute(residuals, scales), axis=0)
