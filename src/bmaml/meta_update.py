@@ -63,13 +63,14 @@ def compile_updates(
     training_set, set_axes = _stack(training_sets)
     updates = over_seeds(update, (0, 0, set_axes, 0, None), len(seeds))
 
-    # Seeds enter as keys and keys as arguments: the program is the same for all, and a cache of
-    # compiled programs finds it again.
-    keys = keys_of(seeds, UPDATE)
+    # Seeds enter as an argument: the program is the same for all, and a cache of compiled programs
+    # finds it again. As plain numbers, which can be placed on any device of any process.
+    key_data = jax.random.key_data(keys_of(seeds, UPDATE))
 
     def advance(
-        state: State, training_set: Any, keys: Key[Array, " seeds"], end: Int[Array, ""]
+        state: State, training_set: Any, key_data: Array, end: Int[Array, ""]
     ) -> tuple[State, Bool[Array, " seeds"]]:
+        keys = jax.random.wrap_key_data(key_data)
 
         def goes_on(carry: tuple[State, Bool[Array, " seeds"]]) -> Bool[Array, ""]:
             state, finite = carry
@@ -90,9 +91,11 @@ def compile_updates(
 
     zero = jnp.asarray(0, jnp.int32)
     if mesh is None:
-        compiled = jax.jit(advance, donate_argnums=0).lower(state, training_set, keys, zero).compile()
-        return lambda state, end: compiled(state, training_set, keys, jnp.asarray(end, jnp.int32))
-    placed = replicate((training_set, keys), mesh)
+        compiled = (
+            jax.jit(advance, donate_argnums=0).lower(state, training_set, key_data, zero).compile()
+        )
+        return lambda state, end: compiled(state, training_set, key_data, jnp.asarray(end, jnp.int32))
+    placed = replicate((training_set, key_data), mesh)
     spread = (
         jax.jit(
             advance,
