@@ -18,6 +18,7 @@ from bmaml.learner import Learner
 from bmaml.meta_update import compile_updates, over_seeds
 from bmaml.run_folder import RunFolder, require_fit
 from bmaml.scale import processes, task_mesh
+from bmaml.scale.mesh import everywhere, here, replicate
 from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data
 from bmaml.trained import Compiled, Trained, of_seed, validate_tasks
@@ -125,7 +126,7 @@ def fit_seeds(
         mesh=mesh,
         tasks_at_once=tasks_at_once,
     )
-    validate = _compile_validation(learner, tasks, like.state, len(seeds))
+    validate = _compile_validation(learner, tasks, like.state, len(seeds), mesh)
     folder = None if written is None else RunFolder.start(written, settings, resume=resume)
     selection = learner.posterior.likelihood.selection
     loop = TrainingLoop(
@@ -164,9 +165,20 @@ def _calibration(learner: Learner) -> Callable[[PyTree, Scores], PyTree]:
     return calibrated
 
 
-def _compile_validation(learner: Learner, tasks: TaskSource, state: State, count: int) -> Validate:
-    """The scores of every seed's particles on the validation tasks."""
+def _compile_validation(
+    learner: Learner, tasks: TaskSource, state: State, count: int, mesh: Mesh | None
+) -> Validate:
+    """The scores of every seed's particles on the validation tasks.
+
+    Of several processes each scores all tasks, on its own devices: they choose the same particles.
+    """
     held_out = tasks.held_out("validation")
-    score = over_seeds(partial(validate_tasks, learner), (0, None), count)
-    compiled = jax.jit(score).lower(state.particles, held_out).compile()
-    return lambda particles: compiled(particles, held_out)
+    local = None if mesh is None else mesh.local_mesh
+    score = over_seeds(partial(validate_tasks, learner, mesh=local), (0, None), count)
+    if local is None:
+        compiled = jax.jit(score).lower(state.particles, held_out).compile()
+        return lambda particles: compiled(particles, held_out)
+    placed = replicate(held_out, local)
+    spread = jax.jit(score, in_shardings=everywhere(local), out_shardings=everywhere(local))
+    compiled = spread.lower(state.particles, placed).compile()
+    return lambda particles: here(compiled(replicate(particles, local), placed))

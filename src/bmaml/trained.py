@@ -9,12 +9,14 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml.errors import RunError
 from bmaml.learner import Learner
 from bmaml.metrics import Sharpenable, score, sharpness_curve, summarise
 from bmaml.run_folder import RunFolder
+from bmaml.scale.mesh import over_tasks
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet, as_task_set
 from bmaml.training_log import read_log
@@ -32,19 +34,29 @@ def predict_tasks(
     of_prediction: Callable[[Any, Data], PyTree],
     *,
     steps: int | None = None,
+    mesh: Mesh | None = None,
 ) -> PyTree:
-    """Adapt to each task's support, predict its query, and stack `of_prediction(prediction, query)`."""
+    """Adapt to each task's support, predict its query, and stack `of_prediction(prediction, query)`.
+
+    The devices of `mesh`, all of this process, share the tasks out among themselves.
+    """
     tasks = as_task_set(tasks)
 
-    def one(compact_and_key: tuple[PyTree, Key[Array, ""]]) -> PyTree:
-        compact, key = compact_and_key
-        task = tasks.make(compact)
-        adapted = learner.adapt(particles, task.support, steps=steps, query_x=task.query.x, key=key)
-        return of_prediction(learner.predict(adapted, task.query.x), task.query)
+    def of_tasks(
+        particles: PyTree, data: PyTree, compact_and_keys: tuple[PyTree, Key[Array, " tasks"]]
+    ) -> PyTree:
+        def one(compact_and_key: tuple[PyTree, Key[Array, ""]]) -> PyTree:
+            compact, key = compact_and_key
+            task = tasks.expand(data, compact)
+            adapted = learner.adapt(particles, task.support, steps=steps, query_x=task.query.x, key=key)
+            return of_prediction(learner.predict(adapted, task.query.x), task.query)
+
+        return jax.lax.map(one, compact_and_keys, batch_size=BLOCK)
 
     # The same keys every time: a score then changes because the particles did.
     keys = jax.random.split(jax.random.key(0), len(tasks))
-    return jax.lax.map(one, (tasks.compact, keys), batch_size=BLOCK)
+    share = of_tasks if mesh is None else over_tasks(of_tasks, mesh)
+    return share(particles, tasks.data, (tasks.compact, keys))
 
 
 def score_tasks(
@@ -59,7 +71,7 @@ def score_tasks(
 
 
 def validate_tasks(
-    learner: Learner, particles: PyTree, tasks: Task | TaskSet
+    learner: Learner, particles: PyTree, tasks: Task | TaskSet, *, mesh: Mesh | None = None
 ) -> dict[str, Float[Array, ""]]:
     """The same, and how much too sure predictions are, if they can be made less sure."""
 
@@ -69,7 +81,7 @@ def validate_tasks(
             scores["overconfidence"] = sharpness_curve(prediction, query.y, query.mask)
         return scores
 
-    return summarise(predict_tasks(learner, particles, tasks, of_prediction))
+    return summarise(predict_tasks(learner, particles, tasks, of_prediction, mesh=mesh))
 
 
 class Compiled:

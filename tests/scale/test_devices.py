@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from bmaml.scale import task_mesh
+from bmaml.scale import device_for_each_core, task_mesh
 from bmaml.scale.gradient import loss_and_gradient
+from bmaml.scale.mesh import largest_divisor
 from tests.scale.small import RECIPE, TOLERANCE, train
 
 
@@ -65,6 +66,24 @@ def test_devices_change_nothing_but_rounding(alone, tmp_path, pytestconfig):
     np.testing.assert_allclose(found["four"], alone, **TOLERANCE)
     assert np.max(np.abs(found["fewer"] - alone)) > 1e-3, "fewer updates should differ by more"
     assert "6 tasks a meta-update cannot be shared out evenly over 4 devices" in str(found["refused"])
+    np.testing.assert_array_equal(found["uneven"], [0.0, 2.0, 4.0, 6.0, 8.0])
+
+
+@pytest.mark.parametrize("batch_size", [1, 16])
+def test_a_processor_is_divided_as_far_as_the_batch_goes(batch_size):
+    program = (
+        "import jax; from bmaml.scale import device_for_each_core\n"
+        f"print(device_for_each_core({batch_size}), jax.local_device_count())"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    chosen, available = map(int, answer.stdout.split())
+    assert available == len(os.sched_getaffinity(0))
+    assert chosen == largest_divisor(batch_size, available)
+
+
+def test_devices_that_are_there_already_stay():
+    jax.devices()
+    assert device_for_each_core(16) == jax.local_device_count() == 1
 
 
 def test_what_does_not_fit_gets_a_sentence():

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Where:
-    """Options for more than one device, process or machine; without them it is one of each."""
+    """Options for more than one device, process or machine."""
 
     devices: int | None = None
-    """devices that share the tasks of a meta-update; a processor is divided into as many"""
+    """devices that share the tasks of a meta-update; a processor is divided into as many (default: 1,
+    for images one for each core)"""
     coordinator: str | None = None
     """HOST:PORT of the first of several processes that train together, the same for all; auto takes
     it from a launcher's variables"""

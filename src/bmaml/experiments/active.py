@@ -45,7 +45,7 @@ def reproduce(
     if not everything:
         raise BmamlError(f"This scale trains no method with {PARTICLES} particles.")
     chosen = [part for part in result_files.choose(everything, only) if isinstance(part, Part)]
-    study.run_all(chosen, scale, out, classification.score, progress=progress)
+    classification.train_all(chosen, scale, out, progress)
     for part in chosen:
         for seed in scale.seeds:
             run(part, seed, out, progress)

@@ -5,6 +5,7 @@ training tasks, where the paper finds that point estimates overfit and BMAML doe
 tuned and scored, alike for all, is in `study`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,7 @@ from bmaml.experiments import classification_figures, figures, result_files, stu
 from bmaml.novelty import novelty_auroc
 from bmaml.recipe import Recipe
 from bmaml.run_folder import reporting_write_errors
+from bmaml.scale import device_for_each_core
 from bmaml.tasks import TASK_SOURCES, TaskSource
 from bmaml.trained import Trained
 
@@ -111,7 +113,7 @@ def reproduce(
 ) -> None:
     """Run what is missing in `out`, then draw the figures and print the table."""
     everything = parts(scale, folder)
-    study.run_all(result_files.choose(everything, only), scale, out, score, progress=progress)
+    train_all(result_files.choose(everything, only), scale, out, progress)
     results = result_files.load_results(everything, scale.seeds, out, steps=scale.steps)
     with reporting_write_errors(out):
         classification_figures.write_csv(results, out / "results.csv")
@@ -121,6 +123,12 @@ def reproduce(
         classification_figures.draw_episodes(trained_runs(everything, scale, out), out / "episodes")
     classification_figures.print_table(results)
     print(f"Written to {out}: results.csv, results.md; curves, particles and episodes as .png and .svg")
+
+
+def train_all(chosen: Sequence[Part], scale: Scale, out: Path, progress: bool) -> None:
+    """Tune and train these parts, on all cores, unless their results are there already."""
+    devices = device_for_each_core(scale.batch_size)
+    study.run_all(chosen, scale, out, score, progress=progress, devices=devices)
 
 
 def score(trained: Trained, source: TaskSource) -> dict[str, Any]:

@@ -76,16 +76,19 @@ def run_all(
     *,
     on_validation: Callable[..., Any] | None = None,
     progress: bool = True,
+    devices: int | None = None,
 ) -> None:
     """Tune each part and train all its seeds, unless their results are there already."""
     prepare_folder(out)
     for part in parts:
-        step_size = tune(part, scale, out, progress)
+        step_size = tune(part, scale, out, progress, devices)
         for seed in scale.seeds:
-            run(part, scale, seed, step_size, out, score, on_validation, progress)
+            run(part, scale, seed, step_size, out, score, on_validation, progress, devices)
 
 
-def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
+def tune(
+    part: Part, scale: Scale, out: Path, progress: bool, devices: int | None = None
+) -> float | None:
     """The step size with the best validation score after a short training (seed 0)."""
     if not scale.step_sizes:
         return None
@@ -108,6 +111,7 @@ def tune(part: Part, scale: Scale, out: Path, progress: bool) -> float | None:
                 seed=0,
                 validate_every=scale.tuning_steps,
                 progress=progress,
+                devices=devices,
             )
         except DivergedError:  # too large a step
             continue
@@ -141,6 +145,7 @@ def run(
     score: Score,
     on_validation: Callable[..., Any] | None = None,
     progress: bool = True,
+    devices: int | None = None,
 ) -> None:
     """Train one seed, resuming if it was interrupted, and keep its scores.
 
@@ -164,6 +169,7 @@ def run(
         out=run_path(out, part, seed),
         resume=True,
         progress=progress,
+        devices=devices,
         description=recipe.to_json(),
         on_validation=None
         if on_validation is None

@@ -1,5 +1,7 @@
 """The devices that share the tasks of a meta-update, and arrays that each of them holds whole."""
 
+import os
+from collections.abc import Callable
 from typing import TypeVar
 
 import jax
@@ -44,6 +46,33 @@ def task_mesh(devices: int | Mesh | None = None) -> Mesh | None:
     return Mesh(np.array(chosen), ("tasks",), axis_types=(AxisType.Auto,))
 
 
+def device_for_each_core(batch_size: int) -> int | None:
+    """Divide the processor into a device for each core; how many of them can share a batch evenly.
+
+    XLA keeps little more than one core busy with convolutions, however many there are; tasks on devices
+    of their own keep all of them busy. None, one device, if there is an accelerator. To be called
+    before JAX is used for anything, or else the devices are those that there are.
+    """
+    # Those that this process may use, where the system tells.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        jax.config.update("jax_num_cpu_devices", cores)
+    except RuntimeError:
+        cores = jax.local_device_count()
+    if jax.default_backend() != "cpu":
+        return None
+    return largest_divisor(batch_size, cores)
+
+
+def largest_divisor(number: int, limit: int) -> int:
+    """The largest number up to the limit that divides evenly.
+
+    >>> [largest_divisor(16, limit) for limit in (1, 2, 3, 64)]
+    [1, 2, 2, 16]
+    """
+    return max(each for each in range(1, min(number, limit) + 1) if number % each == 0)
+
+
 def everywhere(mesh: Mesh) -> NamedSharding:
     """The whole array on every device."""
     return NamedSharding(mesh, PartitionSpec())
@@ -63,3 +92,25 @@ def replicate(tree: Tree, mesh: Mesh) -> Tree:
 def here(tree: Tree) -> Tree:
     """What a device of this process holds of arrays that are everywhere; nothing is copied."""
     return jax.tree.map(lambda leaf: leaf.addressable_data(0), tree)
+
+
+def over_tasks(function: Callable[..., PyTree], mesh: Mesh) -> Callable[..., PyTree]:
+    """A function whose last argument and result have an axis of tasks; every device takes a share.
+
+    Tasks that cannot be shared out evenly are filled up with the first ones, which are left out of the
+    result again.
+    """
+    (axis,) = mesh.axis_names
+
+    def shared(*arguments: PyTree) -> PyTree:
+        *common, tasks = arguments
+        count = jax.tree.leaves(tasks)[0].shape[0]
+        numbers = np.arange(-(-count // mesh.size) * mesh.size) % count
+        specs = (*(PartitionSpec() for _ in common), PartitionSpec(axis))
+        share = jax.shard_map(
+            function, mesh=mesh, in_specs=specs, out_specs=PartitionSpec(axis), check_vma=False
+        )
+        result = share(*common, jax.tree.map(lambda leaf: leaf[numbers], tasks))
+        return jax.tree.map(lambda leaf: leaf[:count], result)
+
+    return shared

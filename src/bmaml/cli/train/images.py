@@ -32,6 +32,14 @@ class TrainImages(Train):
     """normalisation: by each image alone, by the task's support images, by support and query together
     (transductive: a prediction then depends on the other queries), or not at all"""
 
+    def devices(self) -> int | None:
+        """As many as were asked for, or else one for each core, as far as the batch can be shared."""
+        if self.where.devices is not None or self.where.coordinator is not None:
+            return self.where.devices
+        from bmaml.scale import device_for_each_core
+
+        return device_for_each_core(self.batch_size)
+
 
 @dataclass(frozen=True)
 class TrainGlyphs(TrainImages):

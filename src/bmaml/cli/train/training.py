@@ -122,9 +122,13 @@ class Train:
             "out": self.out,
             "resume": self.resume,
             "progress": not self.quiet,
-            "devices": self.where.devices,
+            "devices": self.devices(),
             "tasks_at_once": self.tasks_at_once,
         }
+
+    def devices(self) -> int | None:
+        """How many devices share the tasks of a meta-update; None is one."""
+        return self.where.devices
 
     def task_options(self) -> dict[str, Any]:
         """The options of the tasks, as values for a JSON file."""
