@@ -22,9 +22,10 @@ from bmaml.tasks.task_set import TaskSet, as_task_set
 from bmaml.training_log import read_log
 from bmaml.training_state import Example, Snapshot, State, begin, describe, pick
 
-# Held-out tasks are scored in blocks of this many: enough to fill a processor, and memory stays
-# small however many tasks there are.
+# Held-out tasks are scored in blocks of at most so many tasks, and so many numbers in their inputs:
+# enough to fill a processor, and memory stays small however many tasks there are.
 BLOCK = 50
+BLOCK_NUMBERS = 2**19
 
 
 def predict_tasks(
@@ -51,12 +52,19 @@ def predict_tasks(
             adapted = learner.adapt(particles, task.support, steps=steps, query_x=task.query.x, key=key)
             return of_prediction(learner.predict(adapted, task.query.x), task.query)
 
-        return jax.lax.map(one, compact_and_keys, batch_size=BLOCK)
+        return jax.lax.map(one, compact_and_keys, batch_size=block)
 
+    block = block_size(tasks)
     # The same keys every time: a score then changes because the particles did.
     keys = jax.random.split(jax.random.key(0), len(tasks))
     share = of_tasks if mesh is None else over_tasks(of_tasks, mesh)
     return share(particles, tasks.data, (tasks.compact, keys))
+
+
+def block_size(tasks: TaskSet) -> int:
+    """How many held-out tasks to work on side by side: fifty of a few numbers, few of images."""
+    inputs = jax.eval_shape(lambda: [data.x for data in tasks[0]])
+    return max(1, min(BLOCK, BLOCK_NUMBERS // max(1, sum(x.size for x in inputs))))
 
 
 def score_tasks(

@@ -104,8 +104,9 @@ def test_statistics_are_of_the_first_rows_and_used_for_later_ones(norm):
     assert not np.allclose(together, by_itself, atol=1e-2)
 
 
+@pytest.mark.parametrize("kept", [2**24, 1])
 @pytest.mark.parametrize("rows", [4, 5])
-def test_chunks_change_nothing(monkeypatch, rows):
+def test_chunks_change_nothing(monkeypatch, rows, kept):
     extractor, weights = small("example")
     x = images(rows)
 
@@ -117,7 +118,8 @@ def test_chunks_change_nothing(monkeypatch, rows):
         return jax.jit(jax.value_and_grad(loss))(weights)
 
     whole = run()
-    monkeypatch.setattr(module, "CHUNK", 2 * 8 * 8 * 4)  # two rows
+    monkeypatch.setattr(module, "CHUNK", 2 * 8 * 8 * 4)  # two rows of the first block
+    monkeypatch.setattr(module, "KEPT", kept)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4), run(), whole)
 
 
@@ -130,9 +132,20 @@ def test_gradient_is_finite_on_empty_images(norm):
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
-@pytest.mark.parametrize("chunk", [2**19, 1])
-def test_second_order_through_all_layers_matches_finite_differences(monkeypatch, chunk):
+def test_statistics_of_a_task_serve_each_block(monkeypatch):
+    extractor, weights = small("task")
+    _, statistics = extractor.encode(weights, images(3))
+    whole, _ = extractor.encode(weights, images(5), statistics)
+    monkeypatch.setattr(module, "CHUNK", 1)
+    monkeypatch.setattr(module, "KEPT", 1)
+    chunks, _ = extractor.encode(weights, images(5), statistics)
+    np.testing.assert_allclose(chunks, whole, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("chunk", "kept"), [(2**18, 2**24), (1, 2**24), (1, 1)])
+def test_second_order_through_all_layers_matches_finite_differences(monkeypatch, chunk, kept):
     monkeypatch.setattr(module, "CHUNK", chunk)
+    monkeypatch.setattr(module, "KEPT", kept)
     with jax.enable_x64(True):
         network = conv(ways=3, blocks=2, filters=3)
         x, y = images(2, size=4), jax.nn.one_hot(jnp.array([0, 2]), 3)

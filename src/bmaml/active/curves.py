@@ -16,7 +16,7 @@ from bmaml.learner import Learner
 from bmaml.metrics import summarise
 from bmaml.tasks.task import Task
 from bmaml.tasks.task_set import TaskSet, as_task_set
-from bmaml.trained import BLOCK, Compiled, Trained
+from bmaml.trained import Compiled, Trained, block_size
 
 # The paper's pool.
 POOL = 20
@@ -111,7 +111,7 @@ def score_rounds(
         ).scores
 
     keys = jax.random.split(key, len(tasks))
-    scores = jax.lax.map(one, (tasks.compact, keys), batch_size=BLOCK)
+    scores = jax.lax.map(one, (tasks.compact, keys), batch_size=block_size(tasks))
     return jax.vmap(summarise, in_axes=1)(scores)
 
 

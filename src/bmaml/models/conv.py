@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -16,9 +17,12 @@ from bmaml.models.normalise import Moments, image_moments, normalise, row_moment
 
 NORMS = ("example", "task", "transductive", "none")
 
-# Numbers in the largest maps that are in work at a time: two images of 84×84, or twenty of 28×28, with
-# 64 filters. With all of them at a time, most of the work is to fetch memory.
-CHUNK = 2**20
+# Numbers in the maps that are in work at a time where all of them would not fit into the caches: one
+# image of 84×84, or five of 28×28, with 64 filters.
+CHUNK = 2**18
+# The most numbers in the maps of the second block that are kept for the gradient, which otherwise makes
+# them again: those of 148 images of 84×84.
+KEPT = 2**24
 
 Statistics = tuple[Moments, ...]
 Features = Float[Array, "rows features"]
@@ -124,8 +128,7 @@ class ConvFeatures:
         if self.norm in ("task", "transductive") and statistics is None:
             features, statistics = _run(self.norm, weights, x, None)
         else:
-            rows = max(1, CHUNK // (x.shape[1] * x.shape[2] * self.filters))
-            features = _by_chunks(lambda part: _run(self.norm, weights, part, statistics)[0], x, rows)
+            features = _run_by_rows(self.norm, weights, x, statistics)
             statistics = () if statistics is None else statistics
         return _standardise(features) if self.standardise else features, statistics
 
@@ -186,6 +189,32 @@ def conv(ways: int, **options: Any) -> Model:
 
 
 def _run(norm: str, weights: Any, x: Any, statistics: Statistics | None) -> tuple[Features, Statistics]:
+    maps, used = _run_blocks(norm, weights, x, statistics)
+    return maps.reshape(x.shape[0], -1), used
+
+
+def _run_by_rows(norm: str, weights: Any, x: Any, statistics: Statistics | None) -> Features:
+    """The same where no row depends on another.
+
+    Of all maps those of the first block are by far the largest and, made of one or three channels, the
+    least work: they are never kept. The others are, if memory allows.
+    """
+
+    def run(first: int, last: int | None, maps: Any) -> Any:
+        known = None if statistics is None else statistics[first:last]
+        return _run_blocks(norm, weights[first:last], maps, known)[0]
+
+    filters = weights[0].kernel.shape[-1]
+    size = x.shape[1] * x.shape[2] * filters
+    x = _by_chunks(partial(run, 0, 1), x, max(1, CHUNK // size))
+    size = x.shape[1] * x.shape[2] * filters
+    rows = x.shape[0] if x.shape[0] * size <= KEPT else max(1, CHUNK // size)
+    return _by_chunks(partial(run, 1, None), x, rows).reshape(x.shape[0], -1)
+
+
+def _run_blocks(
+    norm: str, weights: Any, x: Any, statistics: Statistics | None
+) -> tuple[Float[Array, "rows height width channels"], Statistics]:
     used = []
     for index, block in enumerate(weights):
         maps = convolve(x, block.kernel)
@@ -202,7 +231,7 @@ def _run(norm: str, weights: Any, x: Any, statistics: Statistics | None) -> tupl
             sign = jnp.where(block.scale < 0, -1, 1).astype(maps.dtype)
             pooled = normalise(pool(maps, sign), moments, block.scale, block.shift)
         x = jax.nn.relu(pooled)
-    return x.reshape(x.shape[0], -1), tuple(used)
+    return x, tuple(used)
 
 
 def _standardise(features: Features) -> Features:
@@ -211,12 +240,11 @@ def _standardise(features: Features) -> Features:
     return centred * jax.lax.rsqrt(jnp.mean(jnp.square(centred), axis=1, keepdims=True) + 1e-5)
 
 
-def _by_chunks(encode: Callable[[Array], Features], x: Array, size: int) -> Features:
-    """`encode`, a few rows at a time; its gradient runs it again, faster than keeping all maps."""
+def _by_chunks(run: Callable[[Array], Array], x: Array, size: int) -> Array:
+    """`run`, `size` rows at a time; its gradient runs it again, faster than keeping all maps."""
     rows = x.shape[0]
     if rows <= size:
-        return encode(x)
+        return run(x)
     padded = jnp.pad(x, ((0, -rows % size), (0, 0), (0, 0), (0, 0)))
-    chunks = padded.reshape(-1, size, *x.shape[1:])
-    features = jax.lax.map(jax.checkpoint(encode), chunks)
-    return features.reshape(padded.shape[0], -1)[:rows]
+    parts = jax.lax.map(jax.checkpoint(run), padded.reshape(-1, size, *x.shape[1:]))
+    return parts.reshape(padded.shape[0], *parts.shape[2:])[:rows]
