@@ -47,15 +47,16 @@ SCALES = {
         validations=6,
         task_options=(("validation_tasks", 50), ("test_tasks", 200), ("held_out_query", 8)),
     ),
+    # A few minutes on two cores for each training.
     "omniglot": Scale(
         tasks="omniglot",
-        steps=5_000,
+        steps=1_500,
         seeds=(0, 1, 2),
         num_tasks=(None, 1_000),
         methods=(("maml", 1), ("emaml", 5), ("bmaml", 5), ("emaml", 10), ("bmaml", 10)),
         step_sizes=STEP_SIZES,
-        tuning_steps=500,
-        validations=20,
+        tuning_steps=300,
+        validations=10,
         task_options=(("rotations", True), ("validation_tasks", 100)),
     ),
     # The paper's: 800,000 tasks once, or 10,000 tasks forty times, 16 to a meta-update.
