@@ -37,8 +37,28 @@ def test_a_step_size_that_diverges_is_not_chosen(out, largest_allowed):
     largest_allowed(0.01)
     assert study.tune(PART, SCALE, out, progress=False) == 0.01
     record = require_same(out / "parts" / f"{PART}-tuning.json")
-    assert list(record["validation_mse"]) == ["0.01"]
+    assert list(record["validation_mse"]) == ["0.01", "0.1"]
+    assert record["validation_mse"]["0.01"] > 0
+    assert record["validation_mse"]["0.1"] is None
     assert record["tried"] == [0.01, 0.1]
+
+
+def test_an_interrupted_choice_goes_on_where_it_stopped(out, monkeypatch):
+    fit, tried = study.fit, []
+
+    def interrupted(learner, *arguments, **options):
+        tried.append(learner.inner.step_size)
+        if len(tried) == 2:
+            raise KeyboardInterrupt
+        return fit(learner, *arguments, **options)
+
+    monkeypatch.setattr(study, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study.tune(PART, SCALE, out, progress=False)
+    chosen = study.tune(PART, SCALE, out, progress=False)
+    assert tried == [0.01, 0.1, 0.1]
+    assert study.tune(PART, SCALE, out, progress=False) == chosen
+    assert len(tried) == 3
 
 
 def test_a_grid_that_diverges_throughout_gets_a_sentence(out, largest_allowed):

@@ -69,15 +69,18 @@ def test_devices_change_nothing_but_rounding(alone, tmp_path, pytestconfig):
     np.testing.assert_array_equal(found["uneven"], [0.0, 2.0, 4.0, 6.0, 8.0])
 
 
-@pytest.mark.parametrize("batch_size", [1, 16])
-def test_a_processor_is_divided_as_far_as_the_batch_goes(batch_size):
+@pytest.mark.parametrize(("batch_size", "asked"), [(1, None), (16, None), (16, "3")])
+def test_a_processor_is_divided_as_far_as_the_batch_goes(batch_size, asked):
     program = (
         "import jax; from bmaml.scale import device_for_each_core\n"
         f"print(device_for_each_core({batch_size}), jax.local_device_count())"
     )
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    environment = os.environ if asked is None else {**os.environ, "JAX_NUM_CPU_DEVICES": asked}
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
     chosen, available = map(int, answer.stdout.split())
-    assert available == len(os.sched_getaffinity(0))
+    assert available == (len(os.sched_getaffinity(0)) if asked is None else int(asked))
     assert chosen == largest_divisor(batch_size, available)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 import jax
@@ -50,18 +51,17 @@ def device_for_each_core(batch_size: int) -> int | None:
     """Divide the processor into a device for each core; how many of them can share a batch evenly.
 
     XLA keeps little more than one core busy with convolutions, however many there are; tasks on devices
-    of their own keep all of them busy. None, one device, if there is an accelerator. To be called
-    before JAX is used for anything, or else the devices are those that there are.
+    of their own keep all of them busy. None, one device, if there is an accelerator. Whoever has set
+    `JAX_NUM_CPU_DEVICES`, or used JAX for anything before this, keeps the devices that there are.
     """
     # Those that this process may use, where the system tells.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        jax.config.update("jax_num_cpu_devices", cores)
-    except RuntimeError:
-        cores = jax.local_device_count()
+    if jax.config.jax_num_cpu_devices < 0:  # type: ignore[attr-defined]
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", cores)
     if jax.default_backend() != "cpu":
         return None
-    return largest_divisor(batch_size, cores)
+    return largest_divisor(batch_size, jax.local_device_count())
 
 
 def largest_divisor(number: int, limit: int) -> int:
