@@ -25,15 +25,20 @@ def start(command, folder, *options, **variables):
 
 
 def start_pair(command, folder, *options, **variables):
-    """The same in two processes that train together."""
+    """The same in two processes that train together; the second is told a folder of its own."""
     with socket.socket() as unused:
         unused.bind(("localhost", 0))
         port = unused.getsockname()[1]
     together = ("--coordinator", f"localhost:{port}", "--num-processes", "2")
     return [
-        start(command, folder, *options, *together, f"--process-id={number}", **variables)
-        for number in range(2)
+        start(command, told, *options, *together, f"--process-id={number}", **variables)
+        for number, told in enumerate((folder, folder_of_second(folder)))
     ]
+
+
+def folder_of_second(folder):
+    """Where the second process would write, if it did."""
+    return folder.with_name(f"{folder.name}-second")
 
 
 def finish(process):

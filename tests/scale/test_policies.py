@@ -12,7 +12,7 @@ from bmaml.rl import TrainedPolicies
 from bmaml.rl.rollout import make_rollout, task_keys
 from bmaml.rl.sharing import own_tasks
 from tests.rl.small import ENVIRONMENT, POLICY, for_tasks, initial_particles
-from tests.scale.commands import finish, goes_on, start, start_pair, survivor_of
+from tests.scale.commands import finish, folder_of_second, goes_on, start, start_pair, survivor_of
 from tests.scale.small_policies import SHARED
 
 NAVIGATION = (
@@ -61,6 +61,7 @@ def test_two_processes_play_and_learn_as_one(tmp_path):
     assert (code, other) == (0, 0), errors
     assert "Trained 3 iterations" in told
     assert "Trained" not in nothing, "only the first process speaks"
+    assert not folder_of_second(tmp_path / "pair").exists(), "and only it writes"
     assert "experimental" not in errors, "the runtime's remarks are for its developers"
     with jax.enable_x64(True):
         alone, pair = (

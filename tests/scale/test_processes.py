@@ -13,7 +13,15 @@ from bmaml.run_folder import read_description
 from bmaml.scale import processes
 from bmaml.scale.processes import Place, find_place
 from bmaml.trained import Trained
-from tests.scale.commands import SINUSOID, finish, goes_on, start, start_pair, survivor_of
+from tests.scale.commands import (
+    SINUSOID,
+    finish,
+    folder_of_second,
+    goes_on,
+    start,
+    start_pair,
+    survivor_of,
+)
 from tests.scale.small import TOLERANCE
 
 
@@ -31,6 +39,7 @@ def test_two_processes_train_as_one(tmp_path):
     assert "Trained 40 updates" in told
     assert "experimental" not in errors, "the runtime's remarks are for its developers"
     assert "Trained" not in nothing, "only the first process speaks"
+    assert not folder_of_second(tmp_path / "pair").exists(), "and only it writes"
     step, expected = particles(tmp_path / "alone")
     found_step, found = particles(tmp_path / "pair")
     assert found_step == step == 40
