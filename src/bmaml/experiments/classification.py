@@ -142,15 +142,21 @@ def score(trained: Trained, source: TaskSource) -> dict[str, Any]:
 def trained_runs(
     everything: list[Part], scale: Scale, out: Path
 ) -> dict[str, tuple[Trained, TaskSource]]:
-    """The first seed of every method that has most particles, on the most tasks, by its label."""
-    found: dict[str, tuple[Trained, TaskSource]] = {}
-    for part in everything:
-        seed = scale.seeds[0]
-        most = max(size for method, size in scale.methods if method == part.method)
-        if part.num_tasks != scale.num_tasks[0] or part.num_particles != most:
-            continue
-        if result_files.result_path(out, part, seed).exists():
-            label = figures.label(part.method, part.num_particles)
-            trained = study.load_run(result_files.run_path(out, part, seed))
-            found[label] = (trained, part.recipe(None).task_source())
-    return found
+    """The first seed of every method on the most tasks, by its label.
+
+    Of what is finished, that with most particles.
+    """
+    finished = [
+        part
+        for part in sorted(everything, key=lambda part: part.num_particles)
+        if part.num_tasks == scale.num_tasks[0]
+        and result_files.result_path(out, part, scale.seeds[0]).exists()
+    ]
+    largest = {part.method: part for part in finished}
+    return {
+        figures.label(part.method, part.num_particles): (
+            study.load_run(result_files.run_path(out, part, scale.seeds[0])),
+            part.recipe(None).task_source(),
+        )
+        for part in largest.values()
+    }
