@@ -60,7 +60,6 @@ SCALES = {
         shots=(5, 10),
         num_tasks=(100, 1000),
         methods=(*PAPER_METHODS, ("emaml", 5), ("bmaml", 5), ("emaml", 20), ("bmaml", 20)),
-        tuning_steps=5_000,
         validations=50,
     ),
 }
