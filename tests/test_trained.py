@@ -1,7 +1,6 @@
 """A trained learner: clear about its inputs, fast when warm, the same after loading."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,10 +10,9 @@ from bmaml.learner import Learner
 from bmaml.meta import Validation
 from bmaml.models import mlp
 from bmaml.posterior import FlatPrior, Posterior, SquaredError
-from bmaml.tasks import Data, Task
-from bmaml.tasks.task_set import TaskSet
+from bmaml.tasks import Data
 from bmaml.train import fit_seeds
-from bmaml.trained import Trained, block_size
+from bmaml.trained import Trained
 from tests.test_train import TASKS, compile_once  # noqa: F401 - a fixture for all tests here.
 
 
@@ -130,13 +128,3 @@ def test_loading_with_another_model_seed_or_folder_is_refused(run, tmp_path):
         Trained.load(folder, LEARNER, seed=1)
     with pytest.raises(RunError, match="not a run folder"):
         Trained.load(tmp_path, LEARNER)
-
-
-def test_images_are_scored_a_few_tasks_at_a_time():
-    def tasks(*shape):
-        data = Data(jnp.zeros((600, *shape)), jnp.zeros((600, shape[0])))
-        return TaskSet(Task(data, data))
-
-    assert block_size(tasks(10, 1)) == 50
-    assert block_size(tasks(40, 28, 28, 1)) == 8
-    assert block_size(tasks(5, 300, 300, 3)) == 1

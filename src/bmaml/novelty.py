@@ -7,10 +7,11 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
+from bmaml.held_out import predict_tasks
 from bmaml.metrics import auroc
 from bmaml.tasks.task import Data
 from bmaml.tasks.task_set import TaskSet
-from bmaml.trained import Trained, predict_tasks
+from bmaml.trained import Trained
 
 # By what a row may be suspected, each higher for the stranger row.
 SUSPICIONS = {

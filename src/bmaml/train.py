@@ -14,6 +14,7 @@ import jax
 from jax.sharding import Mesh
 from jaxtyping import PyTree
 
+from bmaml.held_out import validate_tasks
 from bmaml.learner import Learner
 from bmaml.meta_update import compile_updates, over_seeds
 from bmaml.run_folder import RunFolder, require_fit
@@ -21,7 +22,7 @@ from bmaml.scale import processes, task_mesh
 from bmaml.scale.mesh import everywhere, here, replicate
 from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data
-from bmaml.trained import Compiled, Trained, of_seed, validate_tasks
+from bmaml.trained import Compiled, Trained, of_seed
 from bmaml.training_loop import Scores, TrainingLoop, Validate
 from bmaml.training_state import (
     TRAINING_SET,

@@ -12,11 +12,12 @@ from jaxtyping import Array, Float, Key, PyTree
 from bmaml.active.acquisitions import Chooser
 from bmaml.active.pool import Split, split_query
 from bmaml.active.rounds import learn
+from bmaml.held_out import block_size
 from bmaml.learner import Learner
 from bmaml.metrics import summarise
 from bmaml.tasks.task import Task
 from bmaml.tasks.task_set import TaskSet, as_task_set
-from bmaml.trained import Compiled, Trained, block_size
+from bmaml.trained import Compiled, Trained
 
 # The paper's pool.
 POOL = 20

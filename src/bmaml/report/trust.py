@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from bmaml.held_out import predict_tasks
 from bmaml.metrics import Calibration, refusal_curve, reliability, score
 from bmaml.predictive import RegressionPrediction
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet
-from bmaml.trained import Trained, predict_tasks
+from bmaml.trained import Trained
 from bmaml.training_log import number
 
 LEVELS = (*np.arange(1, 10) / 10, 0.95)
