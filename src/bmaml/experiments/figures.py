@@ -34,10 +34,10 @@ def grouped(results: list[Result], *names: str) -> dict[tuple[Any, ...], list[Re
 
 
 def mean_and_std(values: Sequence[float], digits: int = 2) -> str:
-    """As in a table; one value has no spread."""
+    """As in a table; one value has no spread. Seeds are a sample: their spread is divided by n − 1."""
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
-    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"
 
 
 def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> None:
@@ -67,7 +67,8 @@ def draw_curve(
     lines: dict[int, str] = LINES,
 ) -> None:
     """The mean over seeds (the rows of `curves`) with a band of one standard deviation."""
-    mean, spread = curves.mean(axis=0), curves.std(axis=0)
+    mean = curves.mean(axis=0)
+    spread = curves.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros_like(mean)
     colour = COLOURS.get(method, "#9467bd")
     axis.plot(steps, mean, lines.get(size, "-"), color=colour, label=label(method, size))
     axis.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
