@@ -31,12 +31,28 @@ def finished(tmp_path_factory):
 
 def test_writes_tables_and_pictures(finished):
     rows = list(csv.DictReader((finished / "results.csv").read_text().splitlines()))
-    assert [row["method"] for row in rows] == ["maml", "emaml", "bmaml"]
+    assert [row["method"] for row in rows] == ["maml", "maml", "emaml", "emaml", "bmaml", "bmaml"]
+    assert [row["adaptation"] for row in rows] == 3 * ["trained", "chosen"]
     assert all(0 <= float(row["accuracy"]) <= 1 for row in rows)
-    assert all(0 <= float(row["unknown_auroc_entropy"]) <= 1 for row in rows)
+    assert all(0 <= float(row["unknown_auroc_entropy"]) <= 1 for row in rows[::2])
     for name in ("curves", "particles", "episodes"):
         for suffix in ("png", "svg"):
             assert (finished / f"{name}.{suffix}").stat().st_size > 1000
+
+
+def test_validation_tasks_choose_the_steps_of_adaptation(finished):
+    record = json.loads((finished / "parts" / "Tendless-bmaml-M5-seed0.json").read_text())
+    tried = {
+        int(steps): scores["accuracy"]
+        for steps, scores in record["validation_by_adaptation_steps"].items()
+    }
+    trained, chosen = record["adaptation_steps"]["trained"], record["adaptation_steps"]["chosen"]
+    assert set(tried) == {trained, *classification.ADAPTATION_STEPS}
+    assert tried[chosen] == max(tried.values())
+    part = classification.parts(TINY)[2]
+    learner = classification.study.load_run(classification.result_files.run_path(finished, part, 0))
+    again = learner.evaluate(part.recipe(None).task_source().held_out("test"), steps=chosen)
+    assert record["test_chosen_steps"] == pytest.approx(again, rel=1e-4)
 
 
 def test_of_an_unfinished_experiment_what_there_is_is_drawn(finished):

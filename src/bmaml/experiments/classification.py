@@ -23,6 +23,9 @@ from bmaml.trained import Trained
 # What the inner step size is chosen from, the same for every method: of the mean cross-entropy for
 # gradient descent, of its sum over rows for SVGD.
 STEP_SIZES = (0.01, 0.03, 0.1, 0.3, 1.0)
+# Adapting for longer than trained costs no training: besides the trained number of steps, these are
+# tried on validation tasks, the same for every method.
+ADAPTATION_STEPS = (50, 200)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,10 +136,32 @@ def train_all(chosen: Sequence[Part], scale: Scale, out: Path, progress: bool) -
 
 
 def score(trained: Trained, source: TaskSource) -> dict[str, Any]:
-    """Test scores, and how well queries of unknown classes are told apart."""
-    test = trained.evaluate(source.held_out("test"))
+    """Test scores after the trained steps and after those that validation tasks choose.
+
+    And how well queries of unknown classes are told apart.
+    """
+    test = source.held_out("test")
     unknown = novelty_auroc(trained, source.held_out_with_unknown("test"))  # type: ignore[attr-defined]
-    return {"test": test, "novelty_auroc": unknown}
+    tried, chosen = choose_steps(trained, source)
+    return {
+        "test": trained.evaluate(test),
+        "novelty_auroc": unknown,
+        "adaptation_steps": {"trained": trained.learner.inner.steps, "chosen": chosen},
+        "validation_by_adaptation_steps": tried,
+        "test_chosen_steps": trained.evaluate(test, steps=chosen),
+    }
+
+
+def choose_steps(trained: Trained, source: TaskSource) -> tuple[dict[int, dict[str, float]], int]:
+    """Validation scores by the number of adaptation steps, and the number with the best."""
+    name, higher_is_better = trained.learner.posterior.likelihood.selection
+    validation = source.held_out("validation")
+    tried = {
+        steps: trained.evaluate(validation, steps=steps)
+        for steps in sorted({trained.learner.inner.steps, *ADAPTATION_STEPS})
+    }
+    best = max if higher_is_better else min
+    return tried, best(tried, key=lambda steps: tried[steps][name])
 
 
 def trained_runs(

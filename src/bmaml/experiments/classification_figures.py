@@ -1,6 +1,7 @@
 """Tables and pictures of the classification experiment, from its result files."""
 
 import csv
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from bmaml.trained import Trained
 SCORES = ("accuracy", "accuracy_interval", "particle_accuracy", "nll", "ece", "brier")
 NOVELTY = ("entropy", "mutual_information", "confidence")
 SETTING = ("tasks", "num_tasks", "method", "num_particles")
+# How many steps of adaptation, and what a result calls the test scores after so many.
+TESTS = {"trained": "test", "chosen": "test_chosen_steps"}
 HEADINGS = (
-    *("images", "tasks", "method", "seeds", "step size", "accuracy, %", "95 % interval"),
+    *("images", "tasks", "method", "seeds", "step size", "adaptation steps"),
+    *("accuracy, %", "95 % interval"),
     *("per particle, %", "NLL", "ECE", "Brier", "unknown, AUROC"),
 )
 
@@ -28,39 +32,50 @@ def count(num_tasks: int | None) -> str:
 
 
 def write_csv(results: list[Result], path: Path) -> None:
-    """One row a training: its setting, seed, step size, test scores and commit."""
+    """Two rows a training: scores after the trained steps of adaptation, and after the chosen ones."""
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
         novelty = [f"unknown_auroc_{name}" for name in NOVELTY]
         training = ("seed", "steps", "step_size", "chosen_checkpoint")
-        writer.writerow([*SETTING, *training, *SCORES, *novelty, "commit"])
-        for result in results:
+        adaptation = ("adaptation", "adaptation_steps")
+        writer.writerow([*SETTING, *training, *adaptation, *SCORES, *novelty, "commit"])
+        for result, (which, scores) in product(results, TESTS.items()):
+            # Unknown classes are told apart after the trained steps only.
+            told_apart = result["novelty_auroc"] if which == "trained" else None
             writer.writerow(
                 [
                     *(result["part"][name] for name in SETTING),
                     *(result[name] for name in training),
-                    *(f"{result['test'][name]:.5f}" for name in SCORES),
-                    *(f"{result['novelty_auroc'][name]:.5f}" for name in NOVELTY),
+                    *(which, result["adaptation_steps"][which]),
+                    *(f"{result[scores][name]:.5f}" for name in SCORES),
+                    *(f"{told_apart[name]:.5f}" if told_apart else "" for name in NOVELTY),
                     result["commit"],
                 ]
             )
 
 
 def table_rows(results: list[Result]) -> list[list[str]]:
-    """Mean ± standard deviation over seeds on the test tasks, a row a method."""
+    """Mean ± standard deviation over seeds on the test tasks; a method as trained, and with more steps.
+
+    Every training chooses its own number of adaptation steps.
+    """
     rows = []
-    for (tasks, num_tasks, method, size), group in figures.grouped(results, *SETTING).items():
+    groups = figures.grouped(results, *SETTING).items()
+    for ((tasks, num_tasks, method, size), group), (which, scores) in product(groups, TESTS.items()):
         step = group[0]["step_size"]
-        test = {name: [result["test"][name] for result in group] for name in SCORES}
+        adaptation = sorted({result["adaptation_steps"][which] for result in group})
+        test = {name: [result[scores][name] for result in group] for name in SCORES}
+        unknown = [result["novelty_auroc"]["entropy"] for result in group]
         rows.append(
             [
                 *(tasks, count(num_tasks), label(method, size), str(len(group))),
                 "default" if step is None else f"{step:g}",
+                f"{' or '.join(map(str, adaptation))}, {'as trained' if which == 'trained' else which}",
                 mean_and_std([100 * value for value in test["accuracy"]], 1),
                 f"± {100 * float(np.mean(test['accuracy_interval'])):.1f}",
                 mean_and_std([100 * value for value in test["particle_accuracy"]], 1),
                 *(mean_and_std(test[name], 3) for name in ("nll", "ece", "brier")),
-                mean_and_std([result["novelty_auroc"]["entropy"] for result in group], 3),
+                mean_and_std(unknown, 3) if which == "trained" else "",
             ]
         )
     return rows
