@@ -205,6 +205,7 @@ def bmaml(
         value_or(leader_step_size, update.step_size),
         noise_from_query=settings == "paper",
         distance=named(distance, DISTANCES, "distance"),
+        held=("prior",) if settings == "paper" else (),
     )
     return Learner(
         posterior=bayesian_posterior(model, defaults, likelihood, prior, settings),

@@ -57,7 +57,7 @@ def test_the_leader_receives_no_gradient():
     with jax.enable_x64(True):
         learner = small_learner(
             SVGD(0.01, steps=2, kernel=rbf(30.0), step_control=False),
-            Chaser(2, 0.005, EVERYTHING, noise_from_query=False),
+            Chaser(2, 0.005, EVERYTHING, noise_from_query=False, held=()),
         )
         initial, task = as_float64(initial_particles(learner)), as_float64(one_task())
         direction = as_float64(initial_particles(learner, seed=7))
@@ -121,11 +121,29 @@ def test_the_noise_is_judged_by_what_the_chaser_leaves_of_the_query():
     np.testing.assert_allclose(difference.likelihood, of_query, rtol=1e-4)
 
 
+def test_a_held_part_is_not_trained_and_the_others_as_without_holding_it():
+    initial, task = initial_particles(small_learner()), one_task()
+
+    def gradient(held):
+        learner = small_learner(meta=Chaser(3, 0.01, held=held))
+        return jax.grad(lambda start: learner.meta.loss(learner.posterior, learner.inner, start, task))(
+            initial
+        )
+
+    held, free = gradient(("prior",)), gradient(())
+    np.testing.assert_array_equal(held.prior, 0.0)
+    assert np.all(free.prior != 0)
+    for one, other in zip(
+        jax.tree.leaves(held._replace(prior=())), jax.tree.leaves(free._replace(prior=())), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
 def test_one_leader_step_is_a_step_down_the_loss_on_all_rows():
     """With s = 1 and M = 1 the chaser's gradient is that of −log p(θⁿ | D_trn ∪ D_val), scaled."""
     learner = small_learner(
         SVGD(0.01, step_control=False),
-        Chaser(1, 1e-3, EVERYTHING, noise_from_query=False),
+        Chaser(1, 1e-3, EVERYTHING, noise_from_query=False, held=()),
         num_particles=1,
     )
     initial, task = initial_particles(learner), one_task()

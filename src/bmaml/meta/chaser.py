@@ -27,6 +27,11 @@ class Chaser(MetaObjective):
     trained on what the chaser leaves of the query instead, with its predictions held constant:
     $-\sum_m \log p(D^{val} \mid \mathrm{stopgrad}(f^m), \gamma^m)$ is added to the distance, and adds
     nothing to the gradient of any weight.
+
+    `held` names the parts whose initial values stay as they are. The precision of a prior is one:
+    whatever pulls the chaser back leaves it farther behind the leader, so that the distance makes the
+    precision ever smaller, until no prior is left to hold what the particles' repulsion drives apart.
+    (It still adapts to a task, like all of a particle.)
     """
 
     leader_steps: int = 1
@@ -34,6 +39,7 @@ class Chaser(MetaObjective):
     matched: tuple[str, ...] = ("weights",)
     noise_from_query: bool = True
     distance: Distance = field(default_factory=PairedSquared)
+    held: tuple[str, ...] = ("prior",)
 
     def loss(
         self,
@@ -45,6 +51,9 @@ class Chaser(MetaObjective):
         key: Key[Array, ""] | None = None,
     ) -> Float[Array, ""]:
         """The distance from chaser to leader, which is a constant, and the noise's own loss."""
+        initial = initial._replace(
+            **{part: jax.lax.stop_gradient(getattr(initial, part)) for part in self.held}
+        )
         chaser_key, leader_key = (None, None) if key is None else jax.random.split(key)
         chaser = inner.run(posterior.target(task.support), initial, key=chaser_key)
         leader = inner.run(
