@@ -19,7 +19,8 @@ def test_rows_of_a_new_task_improve_its_predictions(trained):
     X, y = X[NEW], y[NEW]
     prior, prior_std = model.adapt(X[:0], y[:0]).predict(X, return_std=True)
     assert np.all(prior_std > 1)  # Offsets have a standard deviation of 2.
-    mean, std = model.adapt(X[:5], y[:5]).predict(X, return_std=True)
+    model = model.adapt(X[:5], y[:5])
+    mean, std = model.predict(X, return_std=True)
     assert np.mean((mean - y)[5:] ** 2) < 0.5 * np.mean((prior - y)[5:] ** 2)
     assert model.score(X[5:], y[5:]) == r2_score(y[5:], mean[5:])
     quantiles = model.predict_quantiles(X, [0.05, 0.5, 0.95])
@@ -44,12 +45,15 @@ def test_labels_of_a_new_task_improve_its_predictions(trained):
 def test_adapts_from_what_was_trained_not_from_the_task_before(trained, kind):
     model = trained[kind]
     X, y, _ = table(kind)
-    first = model.adapt(X[:5], y[:5]).predict(X)
-    prior = model.adapt(X[:0], y[:0]).predict(X)
-    model.adapt(X[12:20], y[12:20])
-    np.testing.assert_array_equal(model.adapt(X[:0], y[:0]).predict(X), prior)
-    assert model.adapt(X[:5], y[:5]) is model
-    np.testing.assert_array_equal(model.predict(X), first)
+    before = model.predict(X)
+    first = model.adapt(X[:5], y[:5])
+    expected = first.predict(X)
+    second = first.adapt(X[12:20], y[12:20])
+    np.testing.assert_array_equal(second.predict(X), model.adapt(X[12:20], y[12:20]).predict(X))
+    # Neither the model nor what it was adapted to before has changed.
+    np.testing.assert_array_equal(first.predict(X), expected)
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert not np.array_equal(before, expected)
 
 
 @both

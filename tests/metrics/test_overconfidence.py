@@ -5,7 +5,7 @@ import pytest
 
 from bmaml.metrics import Sharpenable, SharpnessCurve, sharpness_curve
 from bmaml.metrics.overconfidence import LOG_FACTORS
-from bmaml.posterior import LIKELIHOODS
+from bmaml.posterior import LIKELIHOODS, GaussianLikelihood, Likelihood
 from bmaml.predictive import ClassificationPrediction, RegressionPrediction
 
 
@@ -36,7 +36,8 @@ def test_a_few_tasks_say_little_and_no_number_of_them_says_everything():
     predictions = RegressionPrediction(jnp.zeros((200, 1, 30)), jnp.ones((200, 1)))
     one = of_tasks(jax.tree.map(lambda leaf: leaf[:1], predictions), y[:1])
     assert 0.0 < one < 0.8 * of_tasks(predictions, y)
-    assert of_tasks(predictions, y) == pytest.approx(LOG_FACTORS[-1])  # log 25 is beyond it.
+    far = of_tasks(predictions, 100.0 * y)
+    assert far == pytest.approx(LOG_FACTORS[-1])  # log 250,000 is beyond it.
 
 
 def test_rows_that_do_not_count_do_not():
@@ -57,6 +58,8 @@ def test_where_nothing_is_finite_nothing_is_changed():
 @pytest.mark.parametrize("name", list(LIKELIHOODS))
 def test_every_likelihood_sharpens_its_predictions(name):
     likelihood = LIKELIHOODS[name]()
+    if type(likelihood).sharpen is Likelihood.sharpen:
+        pytest.skip("has nothing that says how sure it is")
     variables = jnp.array([0.3, -0.2])
     outputs = jax.random.normal(jax.random.key(3), (2, 4, 3))
     prediction = likelihood.prediction(variables, outputs)
@@ -65,3 +68,16 @@ def test_every_likelihood_sharpens_its_predictions(name):
     found = likelihood.prediction(likelihood.sharpen(variables, jnp.asarray(0.7)), outputs)
     for left, right in zip(found, expected, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-6)
+
+
+def test_where_the_noise_level_is_part_of_the_step_it_stays():
+    # Else what is kept would adapt by other steps than it was trained for.
+    variables = jnp.array([0.3, -0.2])
+    sharper = GaussianLikelihood(unit_steps=False).sharpen(variables, jnp.asarray(0.7))
+    np.testing.assert_array_equal(sharper, variables)
+
+
+def test_a_noise_level_that_was_never_learned_is_found_from_far_away():
+    errors = 0.02 * jax.random.normal(jax.random.key(0), (400, 5, 1))
+    predictions = RegressionPrediction(jnp.zeros((400, 1, 5, 1)), jnp.ones((400, 1)))
+    assert np.exp(0.5 * of_tasks(predictions, errors)) == pytest.approx(0.02, rel=0.1)

@@ -4,7 +4,8 @@ from typing import Any
 
 # Those whose names differ from the presets'.
 PRESET_NAMES = {"particles": "num_particles", "sampler": "inner"}
-VARIANTS = ("sampler", "kernel", "temperature", "distance", "learned_steps")
+LEADER = ("leader_steps", "leader_step_size")
+VARIANTS = ("sampler", "kernel", "temperature", "distance", "learned_steps", *LEADER)
 NAMES = ("particles", "step_size", "inner_steps", "settings", *VARIANTS)
 
 

@@ -61,6 +61,8 @@ def _variants() -> "Table":
         ("--temperature", "temperature", "a number, for sgld and hmc"),
         ("--distance", "distance", ", ".join(DISTANCES)),
         ("--learned-steps", "learned_steps", "a step size for every parameter"),
+        ("--leader-steps", "leader_steps", "a number; the paper's is 1"),
+        ("--leader-step-size", "leader_step_size", "a number; the paper's is a tenth of the step size"),
     ):
         having = [method for method in METHODS if preset_option in options_of(method)]
         table.add_row(option, preset_option, names, ", ".join(having))

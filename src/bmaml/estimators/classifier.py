@@ -26,8 +26,7 @@ class FewShotClassifier(ClassifierMixin, FewShot):
     All tasks have the same classes, though a task need not show all of them::
 
         model = FewShotClassifier(random_state=0).fit(X, y, groups=machines)
-        model.adapt(few_X, few_y)
-        model.predict_proba(new_X)
+        model.adapt(few_X, few_y).predict_proba(new_X)
     """
 
     __doc__ = f"{cleandoc(__doc__ or '')}\n\n{cleandoc(Settings.__doc__ or '')}"

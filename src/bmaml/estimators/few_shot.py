@@ -91,7 +91,7 @@ class FewShot(Settings):
             steps: inner updates; None is the trained number. More fit more closely.
 
         Returns:
-            The estimator; its predictions and scores are now those of this task.
+            An estimator of this task; this one, and those of other tasks, stay as they are.
         """
         check_is_fitted(self, "model_")
         if steps is not None and steps < 0:
@@ -99,7 +99,9 @@ class FewShot(Settings):
         frame, targets = features(self, X, reset=False, fewest_rows=0), self._targets(y)
         check_consistent_length(frame, targets)
         self._warn(frame.assign(**{self.model_.encoding.target: targets}), with_targets=True)
-        return self._adapt(frame, targets, steps)
+        adapted = object.__new__(type(self))
+        adapted.__dict__.update(self.__dict__)  # shares the network, which is large
+        return adapted._adapt(frame, targets, steps)
 
     @classmethod
     def load(cls: type[Estimator], folder: str | os.PathLike[str]) -> Estimator:

@@ -24,8 +24,7 @@ class FewShotRegressor(RegressorMixin, FewShot):
     Learn what many small related tasks have in common, adapt to a new one, predict::
 
         model = FewShotRegressor(random_state=0).fit(X, y, groups=patients)
-        model.adapt(few_X, few_y)
-        mean, std = model.predict(new_X, return_std=True)
+        mean, std = model.adapt(few_X, few_y).predict(new_X, return_std=True)
     """
 
     __doc__ = f"{cleandoc(__doc__ or '')}\n\n{cleandoc(Settings.__doc__ or '')}"

@@ -46,8 +46,8 @@ class GaussianLikelihood(Likelihood):
         return jnp.exp(-variables) if self.unit_steps else 1.0
 
     def sharpen(self, variables: Array, log_factor: Float[Array, ""]) -> Array:
-        """log γ + `log_factor`."""
-        return variables + log_factor
+        """log γ + `log_factor`; without `unit_steps` γ is part of the step, and stays as trained."""
+        return variables + log_factor if self.unit_steps else variables
 
     def prediction(
         self, variables: Float[Array, " M"], outputs: Float[Array, "M ..."]

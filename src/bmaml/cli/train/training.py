@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bmaml.trained import Trained
 
 MethodName = Literal["maml", "fomaml", "emaml", "reptile", "bfa", "bmaml"]
-SamplerName = Literal["gd", "svgd", "sgld", "hmc"]
-DistanceName = Literal["paired", "mmd", "mmd-imq", "prediction"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +44,18 @@ class Train:
     """inner steps (default: the method's own)"""
     settings: Literal["paper", "authors"] = "paper"
     """the paper's mathematics, or what its authors' code does"""
-    sampler: SamplerName | None = None
-    """bfa, bmaml: the inner update (default: svgd)"""
+    sampler: str | None = None
+    """bfa, bmaml: the inner update, such as gd, sgld, hmc (`bmaml methods`; default: svgd)"""
     kernel: str | None = None
     """bfa, bmaml: the kernel of svgd, such as imq, rbf-layers, rbf-learned, rbf-70 (`bmaml methods`)"""
     temperature: float | None = None
     """bfa, bmaml: of the posterior that sgld and hmc sample (default: nearly zero)"""
-    distance: DistanceName | None = None
-    """bmaml: from chaser to leader (default: paired)"""
+    distance: str | None = None
+    """bmaml: from chaser to leader, such as mmd, prediction (`bmaml methods`; default: paired)"""
+    leader_steps: int | None = None
+    """bmaml: steps of the leader (default: five for numbers, for labels as many as the chaser's)"""
+    leader_step_size: float | None = None
+    """bmaml: step size of the leader (default: the chaser's)"""
     learned_steps: bool = False
     """meta-learn an inner step size for every parameter"""
     tasks_at_once: int | None = None
