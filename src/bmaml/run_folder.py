@@ -165,6 +165,8 @@ class RunFolder:
 def require_fit(path: str | os.PathLike[str], settings: dict[str, Any], *, resume: bool) -> None:
     """Refuse a folder that holds a run, unless the same is to be resumed; nothing is written."""
     folder = Path(path).absolute()
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file: choose a folder to write the run to.")
     if (folder / "run.json").exists():
         if not resume:
             raise RunError(f"{folder} already holds a run: resume it, or choose another folder.")
@@ -229,11 +231,26 @@ def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> 
                 f"{folder} holds a run of another model, with particles of other shapes: resume "
                 "with the model it began with, or choose another folder."
             )
+        which, old, new = _difference(name, before.get(name), value)
         raise RunError(
-            f"{folder} holds a run whose {name} is {json.dumps(before.get(name))}, not "
-            f"{json.dumps(value)}: resume with the settings it began with, or choose another "
-            "folder."
+            f"{folder} holds a run whose {which} is {json.dumps(old)}, not {json.dumps(new)}: resume "
+            "with the settings it began with, on the same data, or choose another folder."
         )
+
+
+def _difference(name: str, before: Any, now: Any) -> tuple[str, Any, Any]:
+    """The innermost part that differs, by its path: a whole description is too long to compare."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in (*now, *before):
+            if before.get(key) != now.get(key):
+                return _difference(f"{name}.{key}", before.get(key), now.get(key))
+    if isinstance(before, list) and isinstance(now, list):
+        if len(before) != len(now):
+            return f"number of {name}", len(before), len(now)
+        for index, (old, new) in enumerate(zip(before, now, strict=True)):
+            if old != new:
+                return _difference(f"{name}[{index}]", old, new)
+    return name, before, now
 
 
 def _version() -> str:

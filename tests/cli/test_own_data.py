@@ -9,6 +9,7 @@ from PIL import Image
 
 from bmaml.cli.main import main
 from bmaml.cli.train import name_the_kind
+from bmaml.errors import BmamlError
 from bmaml.estimators import FewShotRegressor
 
 TINY = ("--steps", "5", "--particles", "2", "--batch-size", "3", "--quiet")
@@ -92,6 +93,14 @@ def test_a_path_is_a_table_or_a_folder_and_a_name_is_a_name(table, pictures):
     assert name_the_kind(["train", "missing.csv", "--x"])[1:] == ["table", "missing.csv", "--x"]
     for words in (["train", "sinusoid"], ["train", "sinusoidd"], ["evaluate", str(table)], ["train"]):
         assert name_the_kind(words) == words
+
+
+@pytest.mark.parametrize(
+    "words", [["pictrues/"], ["pictrues", "--ways", "5"], ["visits", "--target=dose"]]
+)
+def test_a_path_that_leads_nowhere_is_named(words):
+    with pytest.raises(BmamlError, match=f"no file or folder '{words[0]}', and it is none of sinusoid"):
+        name_the_kind(["train", *words])
 
 
 def test_predictions_are_one_line_a_query_row_in_its_order(run, place, table):

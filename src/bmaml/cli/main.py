@@ -28,13 +28,13 @@ Command = (
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn an error that a user can mend into one sentence and exit code 1."""
-    command = tyro.cli(
-        Command,  # type: ignore[arg-type]
-        prog="bmaml",
-        description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce.",
-        args=name_the_kind(sys.argv[1:] if arguments is None else arguments),
-    )
     try:
+        command = tyro.cli(
+            Command,  # type: ignore[arg-type]
+            prog="bmaml",
+            description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce.",
+            args=name_the_kind(sys.argv[1:] if arguments is None else arguments),
+        )
         command.run()
         sys.stdout.flush()
     except BmamlError as error:

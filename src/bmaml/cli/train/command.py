@@ -8,6 +8,7 @@ import tyro
 from bmaml.cli.train.images import TrainFolder, TrainGlyphs, TrainMiniImageNet, TrainOmniglot
 from bmaml.cli.train.sinusoid import TrainSinusoid
 from bmaml.cli.train.table import TrainTable
+from bmaml.errors import BmamlError
 
 # What `bmaml train` knows by name; anything else is a path.
 BUILT_IN = ("sinusoid", "glyphs", "omniglot", "miniimagenet", "folder", "table")
@@ -31,9 +32,22 @@ def name_the_kind(arguments: list[str]) -> list[str]:
     if arguments[:1] != ["train"] or len(arguments) < 2 or arguments[1] in BUILT_IN:
         return arguments
     path = Path(arguments[1])
+    if not path.exists() and not path.suffix and _means_a_path(arguments):
+        raise BmamlError(
+            f"There is no file or folder {arguments[1]!r}, and it is none of {', '.join(BUILT_IN)}."
+        )
     if path.is_dir():
         return ["train", "folder", *arguments[1:]]
     # A misspelt name is left to the parser, which knows the right ones.
     if path.suffix or path.exists():
         return ["train", "table", *arguments[1:]]
     return arguments
+
+
+def _means_a_path(arguments: list[str]) -> bool:
+    """Whether the first word looks like a path, or the options are those of a table or of pictures."""
+    word, *options = arguments[1:]
+    if word.startswith("-"):
+        return False
+    own = ("--task", "--target", "--ways")
+    return "/" in word or any(option.partition("=")[0] in own for option in options)

@@ -69,6 +69,7 @@ class Train:
 
     def run(self) -> None:
         """Train and say where the result is."""
+        from bmaml.cli.output import speaking_warnings
         from bmaml.errors import BmamlError
 
         if self.steps < 1 or self.batch_size < 1:
@@ -77,7 +78,8 @@ class Train:
             raise BmamlError(f"{self.method} has one particle: leave out --particles, or use emaml.")
         with self.where.together() as speaks:
             try:
-                trained = self.fit()
+                with speaking_warnings():
+                    trained = self.fit()
             except ValueError as error:  # numbers that do not go together, such as too few tasks
                 raise BmamlError(str(error)) from error
             if speaks:

@@ -173,10 +173,12 @@ class ImageEpisodes(TaskSource):
         name = {"train": "training"}.get(part, part)
         available = int(np.sum(usable)) * (4 if self.rotates(part) else 1)
         if available < ways:
-            enough = "" if usable.all() else f" with at least {instances} images"
+            enough, mend = "", "lower `ways`, or provide more classes"
+            if not usable.all():
+                enough = f" with at least {instances} images"
+                mend = "lower `ways`, `shots` or `query_shots`, or provide more images"
             raise BmamlError(
-                f"Tasks of {ways} classes were asked of {available} {name} classes{enough}: lower "
-                "`ways`, or provide more classes."
+                f"Tasks of {ways} classes were asked of {available} {name} classes{enough}: {mend}."
             )
         too_few = table.counts < instances
         if np.any(too_few & usable):
