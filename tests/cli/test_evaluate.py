@@ -108,6 +108,30 @@ def test_the_data_may_have_moved(runs, tmp_path, capsys):
     assert str(moved) in (recipe_file / "report.html").read_text()
 
 
+def test_a_table_that_has_grown_is_scored_on_the_same_tasks(runs, tmp_path, capsys):
+    folder, grown = tmp_path / "run", tmp_path / "grown.csv"
+    shutil.copytree(runs / "table", folder)
+    frame = pandas.read_csv(runs / "data.csv")
+    frame = pandas.concat([frame, frame.assign(**{"[b]": frame["[b]"] + 100})])
+    frame.to_csv(grown, index=False)
+    options = ("--no-baselines", "--json", "--support-rows", 1)
+    before = json.loads(evaluated(capsys, folder, *options).out)
+    assert "dealt" not in (folder / "report.html").read_text()
+    settings = json.loads((folder / "run.json").read_text())
+    settings["description"]["task_options"]["path"] = str(grown)
+    (folder / "run.json").write_text(json.dumps(settings))
+    told = evaluated(capsys, folder, *options)
+    assert json.loads(told.out)["scores"] == before["scores"]
+    # A file that is named is one of tasks to score: all that training has not seen.
+    told = evaluated(capsys, folder, "--data", grown, *options)
+    assert json.loads(told.out)["scores"][0]["tasks"] == before["scores"][0]["tasks"] + 12
+    frame[frame["[b]"] >= 100].to_csv(grown, index=False)
+    told = evaluated(capsys, folder, "--data", grown, "--json", "--support-rows", 1)
+    assert "none of the training tasks, so there is nothing to compare with" in told.err
+    assert "2 of the run's 2 test tasks are not in" in told.err
+    assert json.loads(told.out)["scores"][0]["tasks"] == 12
+
+
 def test_a_page_that_cannot_be_written_costs_no_scores(runs, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(runs / "table", folder, ignore=shutil.ignore_patterns("report.html"))

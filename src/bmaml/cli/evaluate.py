@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +11,7 @@ import tyro
 if TYPE_CHECKING:
     from bmaml.recipe import Recipe
     from bmaml.report.evaluation import Evaluation
+    from bmaml.tasks.table import TableTasks
     from bmaml.trained import Trained
 
 
@@ -29,7 +30,8 @@ class Evaluate:
     checkpoint: Literal["best", "last"] = "best"
     """best by validation, or the last"""
     data: Path | None = None
-    """where the data are now (default: where they were in training)"""
+    """where the data are now (default: where they were in training); tasks of a table that training has
+    not seen are scored, too"""
     support_rows: tuple[int, ...] | None = None
     """for tables: numbers of rows to adapt to (default: 0, 1, 2, 5, 10, … as far as trained for)"""
     baselines: bool = True
@@ -97,19 +99,22 @@ class Evaluate:
         """Against support rows, beside baselines."""
         from rich.console import Console
 
+        from bmaml.cli.output import speaking_warnings
         from bmaml.tables.encoding import Encoding
         from bmaml.tables.evaluation import evaluate_table
         from bmaml.tables.model import TableModel
         from bmaml.tasks.table import TableTasks
 
-        source = recipe.task_source()
-        assert isinstance(source, TableTasks)
+        with speaking_warnings():
+            options = recipe.task_options
+            source = TableTasks.from_options(options, new_to_test=self.data is not None)
+            baselines = self._baselines(source)
         encoding = Encoding.from_json(recipe.task_options["encoding"])
         evaluation = evaluate_table(
             TableModel(trained, encoding, recipe),
             source,
             support_rows=self.support_rows,
-            baselines=None if self.baselines else (),
+            baselines=baselines,
             steps=self.steps,
         )
         if self.json:
@@ -122,6 +127,19 @@ class Evaluate:
         for sentence in evaluation.sentences():
             console.print(sentence, markup=False, highlight=False)
         return evaluation
+
+    def _baselines(self, source: "TableTasks") -> tuple[()] | None:
+        """All of them; none if they are not wanted or have no task to learn from."""
+        import warnings
+
+        if self.baselines and len(source.prepared.parts["train"].counts) == 0:
+            warnings.warn(
+                f"{self.data} has none of the training tasks, so there is nothing to compare with: "
+                "give a file that has them as well.",
+                stacklevel=2,
+            )
+            return ()
+        return None if self.baselines else ()
 
     def _held_out(self, trained: "Trained", recipe: "Recipe") -> "Evaluation":
         """On the test tasks as they are."""
@@ -142,6 +160,9 @@ class Evaluate:
         from bmaml.errors import RunError
         from bmaml.report.page import write_page
 
+        # The page has a command to train again, which needs no record of tasks.
+        options = {name: value for name, value in recipe.task_options.items() if name != "dealt"}
+        recipe = replace(recipe, task_options=options)
         try:
             path = write_page(self.folder, trained, recipe, evaluation, evaluated_by=self._command())
         except RunError as error:

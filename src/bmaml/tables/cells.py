@@ -69,6 +69,15 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
+def plain_name(name: str) -> str:
+    """A whole number without the decimals that pandas gives a column with gaps.
+
+    >>> plain_name("76.0"), plain_name("76.05"), plain_name("v2.0")
+    ('76', '76.05', 'v2.0')
+    """
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", name)
+
+
 def kind_of(series: "pandas.Series") -> CellKind:
     """What a column's filled cells are; the nearest that all of them fit."""
     import pandas as pd

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bmaml.errors import BmamlError, OutsideTrainingWarning
 from bmaml.many import Groups, predict_many
 from bmaml.recipe import Recipe
 from bmaml.run_folder import read_description
+from bmaml.tables.dealt import DealtTasks
 from bmaml.tables.encoding import Encoding
 from bmaml.tables.names import require_columns
 from bmaml.tables.predictions import (
@@ -87,6 +89,7 @@ class TableModel:
                 **(source or {}),
                 "shots": tasks.most_support,
                 "encoding": encoding.to_json(),
+                **_dealt(prepared, options),
             },
             model_options={"hidden": [int(width) for width in np.atleast_1d(hidden)]},
         )
@@ -202,6 +205,21 @@ class TableModel:
     def _warn(self, frame: "pandas.DataFrame", what: str) -> None:
         for sentence in self.encoding.outside(frame, with_targets=what == "support"):
             warnings.warn(f"The {what}: {sentence}", OutsideTrainingWarning, stacklevel=4)
+
+
+def _dealt(prepared: Prepared, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of tasks, if it is not a run from before there was one that is resumed."""
+    dealt, out = DealtTasks.of(prepared.parts).to_json(), options.get("out")
+    if options.get("resume") and out is not None and Path(out, "run.json").exists():
+        before = read_description(out).get("task_options", {}).get("dealt")
+        if before is None:
+            return {}
+        if before != dealt:
+            raise BmamlError(
+                f"The table has other tasks than when {out} began: resume with the table as it was, or "
+                "choose another folder."
+            )
+    return {"dealt": dealt}
 
 
 def _in_order(kept: dict[str, np.ndarray], order: np.ndarray) -> dict[str, np.ndarray]:

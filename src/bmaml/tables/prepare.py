@@ -1,6 +1,6 @@
 """From a table to training, validation and test tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -50,6 +50,7 @@ def prepare(
     test_share: float = 0.15,
     seed: int = 0,
     encoding: Encoding | None = None,
+    deal: Callable[[list[str]], dict[Part, list[str]]] | None = None,
 ) -> Prepared:
     """Split a table into tasks for training, validation and test, and encode its rows.
 
@@ -65,6 +66,7 @@ def prepare(
         test_share: of the tasks.
         seed: of the split.
         encoding: to use instead of learning one from the training tasks.
+        deal: says which of the given names of tasks are in which part, instead of shares and seed.
     """
     if encoding is None:
         frame, _ = chosen_columns(frame, task, target, features)
@@ -82,12 +84,9 @@ def prepare(
         *_left_out(np.count_nonzero(named & ~targeted), f"whose {target!r} is empty or infinite"),
         *_too_small(np.count_nonzero(~large)),
     ]
-    split = split_tasks(
-        tasks.values[large].tolist(),
-        validation_share=validation_share,
-        test_share=test_share,
-        seed=seed,
-    )
+    names = tasks.values[large].tolist()
+    shares = {"validation_share": validation_share, "test_share": test_share}
+    split = split_tasks(names, **shares, seed=seed) if deal is None else deal(names)
     number = {name: place for place, names in enumerate(split.values()) for name in names}
     part_of_task = np.array([number.get(name, -1) for name in tasks.values.tolist()], np.int8)
     part_of_row = np.append(part_of_task, np.int8(-1))[tasks.codes]

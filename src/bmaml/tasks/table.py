@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, Key, Shaped
 
+from bmaml.tables.dealt import DealtTasks, prepare_again
 from bmaml.tables.encoding import Encoding
-from bmaml.tables.prepare import Prepared, TaskRows, prepare
+from bmaml.tables.prepare import Prepared, TaskRows
 from bmaml.tables.read import read_table
 from bmaml.tasks.distinct import distinct
 from bmaml.tasks.source import Rows, Split, TaskSource
@@ -102,18 +103,29 @@ class TableTasks(TaskSource):
             raise ValueError(f"query_rows is {self.query_rows}; a task needs at least one.")
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> "TableTasks":
-        """The tasks of a run, from its table and the encoding that it was trained with."""
+    def from_options(cls, options: Mapping[str, Any], *, new_to_test: bool = False) -> "TableTasks":
+        """The tasks of a run, from its table and the encoding that it was trained with.
+
+        Arguments:
+            options: of the run.
+            new_to_test: whether tasks that have come to the table since training are test tasks.
+        """
         options = dict(options)
         path, encoding = options.pop("path"), Encoding.from_json(options.pop("encoding"))
-        shots = options.pop("shots")
+        shots, dealt = options.pop("shots"), options.pop("dealt", None)
         if path is None:
             raise ValueError(
                 "This run was trained on a table in memory: say where its data are, with --data FILE."
             )
-        return cls(
-            prepare(read_table(path, text=encoding.text_columns), **options, encoding=encoding), shots
+        prepared = prepare_again(
+            read_table(path, text=encoding.text_columns),
+            encoding,
+            None if dealt is None else DealtTasks.from_json(dealt),
+            options,
+            where=path,
+            new_to_test=new_to_test,
         )
+        return cls(prepared, shots)
 
     @classmethod
     def rows(cls, options: Mapping[str, Any]) -> Rows:
@@ -124,8 +136,10 @@ class TableTasks(TaskSource):
     @cached_property
     def most_support(self) -> int:
         """`shots`, or the number that suits the training tasks."""
+        if self.shots is not None:
+            return self.shots
         typical = int(np.median(self.prepared.parts["train"].counts))
-        return self.shots or max(1, min(MOST_SHOTS, typical // 2))
+        return max(1, min(MOST_SHOTS, typical // 2))
 
     @cached_property
     def most_query(self) -> int:
