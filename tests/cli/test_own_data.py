@@ -107,8 +107,9 @@ def test_predictions_are_one_line_a_query_row_in_its_order(run, place, table):
     out = place / "predictions.csv"
     bmaml("predict", run, "--support", table, "--query", place / "asked.csv", "--out", out)
     found, asked = pandas.read_csv(out), pandas.read_csv(place / "asked.csv")
-    assert list(found) == ["who", "mean", "std", "q05", "q50", "q95"]
+    assert list(found) == ["who", "mean", "std", "q05", "q50", "q95", "support_rows"]
     assert list(found.who) == list(asked.who)
+    assert set(found.support_rows) == {6}
     again = FewShotRegressor.load(run)
     frame = pandas.read_csv(table)
     mine = frame[frame.who == 3]
@@ -120,11 +121,25 @@ def test_predictions_are_one_line_a_query_row_in_its_order(run, place, table):
 def test_without_support_and_without_out_the_prior_prediction_is_printed(run, place, capsys):
     bmaml("predict", run, "--query", place / "asked.csv")
     lines = capsys.readouterr().out.strip().splitlines()
-    assert lines[0] == '"who","mean","std","q05","q50","q95"'
+    assert lines[0] == '"who","mean","std","q05","q50","q95","support_rows"'
     assert len(lines) == 73
     (place / "nothing.csv").write_text("who,x,y\n")
     bmaml("predict", run, "--support", place / "nothing.csv", "--query", place / "asked.csv")
     assert capsys.readouterr().out.strip().splitlines() == lines
+
+
+def test_tasks_are_matched_as_numbers_and_those_left_over_told(run, place, table, capsys):
+    frame = pandas.read_csv(table)
+    frame[frame.who.isin([3, 4])].assign(who=lambda some: some.who + 0.0).to_csv(
+        place / "floats.csv", index=False
+    )
+    frame[frame.who.isin([4, 5, 6])].drop(columns="y").to_csv(place / "some.csv", index=False)
+    bmaml("predict", run, "--support", place / "floats.csv", "--query", place / "some.csv")
+    told = capsys.readouterr()
+    assert [line.split(",")[-1] for line in told.out.splitlines()[1:]] == ["6"] * 6 + ["0"] * 12
+    assert told.err.count("\n") == 1
+    assert "2 of 3 tasks of the query ('5', '6') have no support rows" in told.err
+    assert "1 of 2 tasks of the support ('3.0') has no rows in the query" in told.err
 
 
 def test_suggestions_name_rows_and_reasons(run, place, capsys):
@@ -148,7 +163,7 @@ def test_a_model_trained_in_python_serves_the_command_line(place, table, capsys)
     bmaml("predict", place / "python", "--support", place / "one.csv", "--query", place / "one.csv")
     printed = capsys.readouterr().out
     expected = model.adapt(one[["x"]], one.y).predict(one[["x"]])
-    found = [float(line.split(",")[-5]) for line in printed.strip().splitlines()[1:]]
+    found = [float(line.split(",")[-6]) for line in printed.strip().splitlines()[1:]]
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 

@@ -74,7 +74,7 @@ def test_quantiles_are_in_order_and_the_parts_of_the_variance_add_up(model):
     assert np.all(middle < high)
     parts = np.hypot(prediction.epistemic_std, prediction.noise_std)
     np.testing.assert_allclose(parts, prediction.std, rtol=1e-4)
-    assert list(prediction.columns()) == ["mean", "std", "q05", "q50", "q95"]
+    assert list(prediction.columns()) == ["mean", "std", "q05", "q50", "q95", "support_rows"]
 
 
 def test_no_support_is_the_prior_prediction_and_support_changes_it(model):
@@ -86,7 +86,9 @@ def test_no_support_is_the_prior_prediction_and_support_changes_it(model):
 
 def test_a_task_without_support_rows_gets_the_prior_prediction(model):
     frame = made_up(2, seed=2)
-    both = model.predict(frame, frame[frame.who == "t0"])
+    with pytest.warns(UserWarning, match=r"1 of 2 tasks of the query \('t1'\) has no support rows"):
+        both = model.predict(frame, frame[frame.who == "t0"])
+    assert both.support_rows.tolist() == [8] * 8 + [0] * 8
     prior = model.predict(frame)
     new = (frame.who == "t1").to_numpy()
     np.testing.assert_allclose(both.mean[new], prior.mean[new], rtol=1e-4, atol=1e-5)
@@ -109,7 +111,7 @@ def test_probabilities_are_probabilities_and_name_their_classes(classifier):
     assert prediction.classes == ("no", "yes")
     np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1.0, rtol=1e-5)
     assert set(prediction.labels) <= {"no", "yes"}
-    assert list(prediction.columns()) == ["predicted", "p(no)", "p(yes)", "entropy"]
+    assert list(prediction.columns()) == ["predicted", "p(no)", "p(yes)", "entropy", "support_rows"]
 
 
 def test_who_belongs_to_whom_must_be_said(model):
@@ -120,6 +122,13 @@ def test_who_belongs_to_whom_must_be_said(model):
     named = model.predict(one, one)
     unnamed = model.predict(one.drop(columns="who"), one.drop(columns="who"))
     np.testing.assert_allclose(named.mean, unnamed.mean, rtol=1e-5)
+
+
+def test_a_support_of_other_tasks_is_refused(model):
+    frame = made_up(2, seed=2)
+    for call in (model.predict, lambda *frames: suggest_rows(model, *frames, 1)):
+        with pytest.raises(BmamlError, match="No row of the support is of a task of the"):
+            call(frame, frame.assign(who="t" + frame.who))
 
 
 def test_rows_far_outside_training_are_warned_of(model):

@@ -44,10 +44,11 @@ class DealtTasks:
         """Each name to the part that it was in; names of no part to none, or `new_to_test`."""
         dealt: dict[Part, list[str]] = {part: [] for part in PARTS}
         for name in names:
-            known = (part for part in PARTS if hash_of(name) in self.hashes[part])
-            part: Part | None = next(known, "test" if new_to_test else None)
-            if part is not None:
-                dealt[part].append(name)
+            found: list[Part] = [part for part in PARTS if hash_of(name) in self.hashes[part]]
+            if new_to_test:
+                found.append("test")
+            if found:  # The first counts: what was trained on is never tested on.
+                dealt[found[0]].append(name)
         return dealt
 
     def to_json(self) -> dict[str, str]:

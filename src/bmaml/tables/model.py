@@ -15,6 +15,7 @@ from bmaml.recipe import Recipe
 from bmaml.run_folder import read_description
 from bmaml.tables.dealt import DealtTasks
 from bmaml.tables.encoding import Encoding
+from bmaml.tables.matching import match_names, require_common
 from bmaml.tables.names import require_columns
 from bmaml.tables.predictions import (
     QUANTILES,
@@ -134,15 +135,16 @@ class TableModel:
         """Predict each row of `query` from the rows of `support` that belong to the same task.
 
         With the column of tasks in both frames, rows belong together by its values, and a task
-        without support rows gets the prior prediction; without it in the query, all rows are of
-        one task. All tasks are adapted to and predicted in large batches.
+        without support rows gets the prior prediction, with a warning; without it in the query, all
+        rows are of one task. All tasks are adapted to and predicted in large batches.
 
         Arguments:
             query: the features of the rows to predict.
             support: features and targets of what is known; None is nothing.
             steps: inner updates; None is the trained number.
             quantiles: the levels to give for numbers.
-            warn: with an `OutsideTrainingWarning` where rows lie far outside what training covered.
+            warn: with an `OutsideTrainingWarning` where rows lie far outside what training covered, and
+                of tasks that only one of the two frames has.
 
         Returns:
             One prediction a row, in the order of `query`, in the units of the table.
@@ -164,24 +166,30 @@ class TableModel:
         *,
         steps: int | None = None,
         warn: bool = True,
+        what: str = "query",
     ) -> dict[str, np.ndarray]:
-        """What `of_prediction` keeps of each row's prediction; see `many.predict_many`."""
+        """What `of_prediction` keeps of each row's prediction, and how many rows it was adapted to.
+
+        See `predict`, and `many.predict_many`; `what` the query is called in sentences.
+        """
         if support is not None and len(support) == 0:
             if len(support.columns) > 0:  # Names without rows say at least whose they are.
                 features = [column.name for column in self.encoding.features]
                 require_columns(support, [*features, self.encoding.target])
             support = None
         if warn:
-            for frame, what in ((support, "support"), (query, "query")):
+            for frame, told in ((support, "support"), (query, what)):
                 if frame is not None:
-                    self._warn(frame, what)
+                    self._warn(frame, told)
         asked, order = group_rows(query, self.encoding, with_targets=False)
         known = None if support is None else group_rows(support, self.encoding, with_targets=True)[0]
         groups = Groups(asked.x, asked.starts, asked.counts)
-        kept = predict_many(self.trained, self._match(known, asked), groups, of_prediction, steps=steps)
+        matched = self._match(known, asked, what, warn)
+        kept = predict_many(self.trained, matched, groups, of_prediction, steps=steps)
+        kept["support_rows"] = np.repeat(matched.counts, asked.counts)
         return _in_order(kept, order)
 
-    def _match(self, known: TaskRows | None, asked: TaskRows) -> Groups:
+    def _match(self, known: TaskRows | None, asked: TaskRows, what: str, warn: bool) -> Groups:
         """The support of each task that is asked about."""
         count = len(asked.counts)
         if known is None:
@@ -192,13 +200,14 @@ class TableModel:
         unnamed = asked.names == ("",) or known.names == ("",)
         if unnamed and (count > 1 or len(known.counts) > 1):
             raise BmamlError(
-                f"The support has rows of {len(known.counts)} task(s) and the query of {count}, but "
+                f"The support has rows of {len(known.counts)} task(s) and the {what} of {count}, but "
                 f"not both say which: add the column {self.encoding.task!r} to both."
             )
         if unnamed:
             return Groups(known.x, known.starts, known.counts, known.y)
-        place = {name: i for i, name in enumerate(known.names)}
-        found = np.array([place.get(name, -1) for name in asked.names])
+        found = match_names(known.names, asked.names)
+        task = self.encoding.task
+        require_common(known.names, asked.names, found, task=task, what=what, warn=warn)
         starts = np.where(found < 0, 0, known.starts[found])
         return Groups(known.x, starts, np.where(found < 0, 0, known.counts[found]), known.y)
 

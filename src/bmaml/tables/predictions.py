@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from bmaml.predictive import ClassificationPrediction, RegressionPrediction
 from bmaml.tables.targets import NumberTarget
@@ -17,6 +17,7 @@ class NumberPredictions(NamedTuple):
     """A number for each row, and how sure of it the model is.
 
     `std` is the total: epistemic_std² (which more rows would reduce) plus noise_std² (which stays).
+    `support_rows` is how many rows of its task a row's prediction was adapted to.
     """
 
     mean: Float[np.ndarray, " rows"]
@@ -24,11 +25,12 @@ class NumberPredictions(NamedTuple):
     epistemic_std: Float[np.ndarray, " rows"]
     noise_std: Float[np.ndarray, " rows"]
     quantiles: dict[float, Float[np.ndarray, " rows"]]
+    support_rows: Int[np.ndarray, " rows"] | None = None
 
     def columns(self) -> dict[str, np.ndarray]:
         """By the names they have in a file of predictions."""
         quantiles = {f"q{round(100 * level):02d}": values for level, values in self.quantiles.items()}
-        return {"mean": self.mean, "std": self.std, **quantiles}
+        return {"mean": self.mean, "std": self.std, **quantiles, **_support_rows(self.support_rows)}
 
 
 class ClassPredictions(NamedTuple):
@@ -38,6 +40,7 @@ class ClassPredictions(NamedTuple):
     probabilities: Float[np.ndarray, "rows classes"]
     entropy: Float[np.ndarray, " rows"]
     mutual_information: Float[np.ndarray, " rows"]
+    support_rows: Int[np.ndarray, " rows"] | None = None
 
     @property
     def labels(self) -> np.ndarray:
@@ -47,7 +50,8 @@ class ClassPredictions(NamedTuple):
     def columns(self) -> dict[str, np.ndarray]:
         """By the names they have in a file of predictions."""
         each = {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.classes)}
-        return {"predicted": self.labels, **each, "entropy": self.entropy}
+        given = _support_rows(self.support_rows)
+        return {"predicted": self.labels, **each, "entropy": self.entropy, **given}
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class KeepNumbers:
             mean=target.mean + target.std * kept["mean"],
             **scaled,
             quantiles={level: quantiles[:, i] for i, level in enumerate(self.levels)},
+            support_rows=kept.get("support_rows"),
         )
 
 
@@ -85,3 +90,7 @@ def keep_labels(prediction: ClassificationPrediction) -> dict[str, Float[Array, 
         "entropy": prediction.entropy,
         "mutual_information": prediction.mutual_information,
     }
+
+
+def _support_rows(counts: Int[np.ndarray, " rows"] | None) -> dict[str, np.ndarray]:
+    return {} if counts is None else {"support_rows": counts}

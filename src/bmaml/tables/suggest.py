@@ -56,12 +56,12 @@ def suggest_rows(
             raise ValueError(
                 f"The acquisition {acquisition!r} is for labels: leave it out for numbers."
             )
-        kept = model.predict_kept(pool, support, _samples, steps=steps)
+        kept = model.predict_kept(pool, support, _samples, steps=steps, what="pool")
         return [
             SuggestedRow(row, target.std * left, _number_reason(kept, row, left, target))
             for row, left in _spread(kept, _distinct(model.encoding.inputs(pool)), count)
         ]
-    predictions = model.predict_kept(pool, support, _Scored(acquisition), steps=steps)
+    predictions = model.predict_kept(pool, support, _Scored(acquisition), steps=steps, what="pool")
     distinct = _distinct(model.encoding.inputs(pool))
     order = np.lexsort((-predictions["score"], ~distinct))[:count]
     return [
