@@ -1,4 +1,5 @@
 import csv
+import itertools
 import os
 import tempfile
 from pathlib import Path
@@ -9,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmaml.cli.output import write_frame
+from bmaml.cli.output import check_out, write_frame
+from bmaml.cli.predict import Predict
+from bmaml.cli.suggest import Suggest
 from bmaml.errors import BmamlError
 from bmaml.pictures import PicturePredictions, PictureSuggestion, suggestions_frame
+from bmaml.tables import read_table
 
 # All that a file or a folder may be called on a usual disk.
 NAMES = st.text(
@@ -83,3 +87,51 @@ def test_a_place_that_is_none_gets_a_sentence(tmp_path):
     with pytest.raises(BmamlError, match="Cannot write to"):
         write_frame(predictions.frame(), tmp_path / "missing" / "out.csv")
     assert os.listdir(tmp_path) == []
+
+
+def test_what_is_read_is_not_overwritten_by_any_name(tmp_path, monkeypatch):
+    read = tmp_path / "in.csv"
+    read.write_text("a\n1\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "soft.csv").symlink_to(read)
+    os.link(read, tmp_path / "hard.csv")
+    monkeypatch.chdir(tmp_path)
+    names = ["in.csv", "folder/../in.csv", "soft.csv", "hard.csv", tmp_path / "in.csv"]
+    for name, inputs in itertools.product(names, ([read, None], [None, Path("in.csv")])):
+        with pytest.raises(BmamlError, match="would overwrite what is read"):
+            check_out(Path(name), inputs)
+    # Not even a file that is still to come, if it is what a link leads to.
+    (tmp_path / "later.csv").symlink_to(tmp_path / "missing.csv")
+    with pytest.raises(BmamlError, match="would overwrite"):
+        check_out(Path("later.csv"), [Path("missing.csv")])
+    check_out(None, [read])
+    check_out(Path("other.csv"), [read, None])
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.CSV.GZ", "o.tsv", "o.txt.gz", "o.parquet", "o.pq"])
+def test_a_name_says_what_is_written(tmp_path, name):
+    frame = pd.DataFrame({"who": ["a", "b"], "mean": [1.5, 2.0]})
+    write_frame(frame, tmp_path / name)
+    pd.testing.assert_frame_equal(read_table(tmp_path / name), frame.astype({"who": "category"}))
+    packed = (tmp_path / name).read_bytes().startswith(b"\x1f\x8b")
+    assert packed == name.lower().endswith(".gz")
+
+
+@pytest.mark.parametrize("name", ["o.xlsx", "o.gz", "o", "o.csv.zip", "o.json"])
+def test_a_name_that_says_nothing_known_is_refused(tmp_path, name):
+    with pytest.raises(BmamlError, match=r"give a name that ends in \.csv, .*\.parquet"):
+        write_frame(pd.DataFrame({"a": [1]}), tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("command", [Predict, Suggest])
+def test_both_commands_refuse_before_they_load(tmp_path, command):
+    asks = {"query": tmp_path / "in.csv"} if command is Predict else {"pool": tmp_path / "in.csv"}
+    for support in (None, tmp_path / "known.csv"):
+        out = support or tmp_path / "in.csv"
+        with pytest.raises(BmamlError, match="would overwrite"):
+            command(tmp_path, **asks, support=support, out=out).run()
+    with pytest.raises(BmamlError, match="a name that ends in"):
+        command(tmp_path, **asks, out=tmp_path / "o.xlsx").run()
+    with pytest.raises(BmamlError, match="--steps must not be negative"):
+        command(tmp_path, **asks, steps=-1).run()

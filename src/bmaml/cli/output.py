@@ -4,7 +4,7 @@ import csv
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,27 +17,53 @@ if TYPE_CHECKING:
 
 # All text in quotes: otherwise a carriage return in a name would be taken for the end of a line.
 CSV: dict[str, Any] = {"index": False, "quoting": csv.QUOTE_NONNUMERIC, "lineterminator": "\n"}
+PARQUET = (".parquet", ".pq")
+ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", *PARQUET)
+
+
+def check_out(out: Path | None, inputs: Iterable[Path | None]) -> None:
+    """Refuse to write over what is read, under whatever name; or to a file of an unknown kind."""
+    if out is None:
+        return
+    if any(path is not None and _same_file(out, path) for path in inputs):
+        raise BmamlError(f"--out {out} would overwrite what is read: choose another file.")
+    if out.is_dir():
+        raise BmamlError(f"{out} is a folder: give the name of a file to write.")
+    if not out.name.lower().endswith(ENDINGS):
+        raise BmamlError(
+            f"--out {out} does not say what to write: give a name that ends in {', '.join(ENDINGS)}."
+        )
 
 
 def write_frame(frame: "pandas.DataFrame", out: Path | None) -> None:
-    """To a file, CSV or Parquet by its name, whole or not at all; without one, print CSV."""
+    """To a file of the kind that its name says, whole or not at all; without one, print CSV."""
     if out is None:
         frame.to_csv(sys.stdout, **CSV)
         return
-    if out.is_dir():
-        raise BmamlError(f"{out} is a folder: give the name of a file to write.")
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    check_out(out, [])
+    name, temporary = out.name.lower(), out.with_name(f".{out.name}.{os.getpid()}.tmp")
     with reporting_write_errors(out.parent):
         try:
-            if out.suffix in (".parquet", ".pq"):
+            if name.endswith(PARQUET):
                 _require_pyarrow()
                 frame.to_parquet(temporary, index=False)
             else:
-                frame.to_csv(temporary, **CSV)
+                separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
+                # The same bytes for the same rows, whenever they are written.
+                packed: Any = {"method": "gzip", "mtime": 0} if name.endswith(".gz") else None
+                frame.to_csv(temporary, sep=separator, compression=packed, **CSV)
             os.replace(temporary, out)
         finally:
             temporary.unlink(missing_ok=True)
     print(f"Wrote {len(frame)} rows to {out}")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Whether two names, by way of links perhaps, lead to one place."""
+    try:
+        return one.resolve() == other.resolve() or one.samefile(other)
+    except (OSError, RuntimeError):  # One is not there, or its links lead in a circle.
+        return False
 
 
 def print_frame(frame: "pandas.DataFrame", title: str) -> None:

@@ -23,28 +23,24 @@ class Predict:
     """what is known of the new task: a file with the target in it, or a folder with a folder of
     pictures for each class (default: nothing is known, for tables)"""
     out: Path | None = None
-    """the file to write, CSV or Parquet (default: print CSV)"""
+    """the file to write, .csv, .csv.gz or .parquet (default: print CSV)"""
     steps: int | None = None
     """adaptation steps (default: as trained)"""
 
     def run(self) -> None:
         """Load, adapt, predict, write."""
-        from bmaml.cli.output import speaking_warnings, write_frame
+        from bmaml.cli.output import check_out, speaking_warnings, write_frame
         from bmaml.errors import BmamlError
         from bmaml.recipe import Recipe
         from bmaml.run_folder import read_description
 
         if self.steps is not None and self.steps < 0:
             raise BmamlError("--steps must not be negative.")
-        if self.out is not None and self.out.absolute() in self._inputs():
-            raise BmamlError(f"--out {self.out} would overwrite what is read: choose another file.")
+        check_out(self.out, [self.query, self.support])
         recipe = Recipe.from_json(read_description(self.folder))
         with speaking_warnings():
             frame = self._pictures() if recipe.rows.inputs == "images" else self._table()
         write_frame(frame, self.out)
-
-    def _inputs(self) -> list[Path]:
-        return [path.absolute() for path in (self.query, self.support) if path is not None]
 
     def _table(self):
         import pandas

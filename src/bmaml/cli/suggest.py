@@ -21,19 +21,22 @@ class Suggest:
     acquisition: str | None = None
     """for classes: entropy, mutual_information, margin or random (default: entropy)"""
     out: Path | None = None
-    """write a CSV file instead of printing a table"""
+    """write a file, .csv, .csv.gz or .parquet, instead of printing a table"""
     steps: int | None = None
     """adaptation steps (default: as trained)"""
 
     def run(self) -> None:
         """Load, adapt, rank, tell."""
-        from bmaml.cli.output import print_frame, speaking_warnings, write_frame
+        from bmaml.cli.output import check_out, print_frame, speaking_warnings, write_frame
         from bmaml.errors import BmamlError
         from bmaml.recipe import Recipe
         from bmaml.run_folder import read_description
 
         if self.count < 1:
             raise BmamlError("--count must be at least 1.")
+        if self.steps is not None and self.steps < 0:
+            raise BmamlError("--steps must not be negative.")
+        check_out(self.out, [self.pool, self.support])
         recipe = Recipe.from_json(read_description(self.folder))
         try:
             with speaking_warnings():
