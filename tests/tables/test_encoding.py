@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmaml.errors import BmamlError
-from bmaml.tables import CategoryColumn, DateColumn, Encoding, NumberColumn
+from bmaml.tables import (
+    CategoryColumn,
+    DateColumn,
+    Encoding,
+    NumberColumn,
+    prepare,
+    read_table,
+)
 from tests.tables.frames import measurements, sentence, series, tables
 
 FRAME = measurements()
@@ -277,3 +284,18 @@ def test_a_tampered_encoding_is_refused_or_works(chosen, bad):
         assert np.isfinite(read.inputs(FRAME)).all()
     except BmamlError as error:
         sentence(error)
+
+
+def test_a_class_and_a_task_called_none_survive_a_file(tmp_path):
+    frame = measurements().assign(patient=lambda some: some.patient.replace({"p03": "NA"}))
+    frame["drug"] = frame["drug"].replace({"none": "None"})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    literal = ["patient", "drug"]
+    read = read_table(tmp_path / "a.csv", text=["patient"], literal=literal)
+    prepared = prepare(read, task="patient", target="drug")
+    assert prepared.encoding.targets.classes == ("None", "new", "old")
+    assert sum(len(rows.x) for rows in prepared.parts.values()) == len(frame)
+    assert set(prepared.encoding.literal_columns) == {"patient", "drug"}
+    numbers = Encoding.learn(frame, task="patient", target="dose")
+    assert numbers.literal_columns == ("patient",)
+    assert set(numbers.text_columns) == {"drug", "patient"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bmaml.errors import BmamlError
 from bmaml.tables import read_table
-from bmaml.tables.csv_file import read_csv
+from bmaml.tables.csv_file import EMPTY, read_csv
 from tests.tables.frames import measurements, sentence
 
 PLAIN = "name,x,y\nAnna,1,2.5\nÅsa,2,\n"
@@ -225,6 +225,37 @@ def test_text_on_demand(tmp_path):
     path.write_text("code,x\n01,1\n1,2\n,3\n")
     frame = read_table(path, text=["code", "absent"])
     assert list(frame["code"].astype(object).fillna("gap")) == ["01", "1", "gap"]
+
+
+WORDS = ["None", "NA", "null", "n/a", "nan", "x"]
+
+
+def filled(column):
+    return list(column.astype(object).fillna("gap"))
+
+
+@pytest.mark.parametrize("piece", [1, 1000])
+def test_names_may_be_words_that_elsewhere_say_that_nothing_is_there(tmp_path, piece):
+    path = tmp_path / "a.csv"
+    path.write_text("task,y,z\n" + "".join(f"{word},{word},{word}\n" for word in [*WORDS, '""']))
+    frame = read_csv(path, None, text=["task"], literal=["task", "y"], piece=piece)
+    assert filled(frame["task"]) == filled(frame["y"]) == [*WORDS, "gap"]
+    assert filled(frame["z"]) == ["gap"] * 5 + ["x", "gap"]
+
+
+@pytest.mark.parametrize("piece", [1, 1000])
+def test_in_a_column_of_numbers_these_words_say_so_still(tmp_path, piece):
+    path = tmp_path / "a.csv"
+    path.write_text("task,y,flag\na,1,True\n" + "".join(f"b,{word},{word}\n" for word in WORDS[:5]))
+    frame = read_csv(path, None, text=["task"], literal=["task", "y", "flag"], piece=piece)
+    assert filled(frame["y"]) == [1, *["gap"] * 5]
+    assert filled(frame["flag"]) == [True, *["gap"] * 5]
+
+
+def test_the_words_for_nothing_are_those_of_pandas():
+    from pandas._libs.parsers import STR_NA_VALUES
+
+    assert set(EMPTY) == STR_NA_VALUES
 
 
 def test_a_frame_is_taken_as_it_is():

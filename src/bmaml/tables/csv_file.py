@@ -18,10 +18,19 @@ SEPARATORS = (",", "\t", ";", "|")
 # Cells of a piece; each takes some 100 bytes while it is parsed.
 PIECE = 2_000_000
 SAMPLE_ROWS = 100
+# What says that a cell is empty, as in pandas; but for "" a word that may also be a name.
+EMPTY = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
 
 
 def read_csv(
-    path: Path, columns: Sequence[str] | None, text: Sequence[str] = (), piece: int = PIECE
+    path: Path,
+    columns: Sequence[str] | None,
+    text: Sequence[str] = (),
+    literal: Sequence[str] = (),
+    piece: int = PIECE,
 ) -> "pandas.DataFrame":
     """Read the given columns, or all, with text as categories.
 
@@ -32,6 +41,7 @@ def read_csv(
         path: the file; a name that ends in .gz is decompressed.
         columns: the columns to keep; None is all.
         text: columns to take as text even if they look like numbers.
+        literal: columns in which, if they are text, words such as NA are words like any other.
         piece: how many cells to parse at once.
     """
     import pandas as pd
@@ -46,10 +56,13 @@ def read_csv(
             "chunksize": max(1, piece // len(names)),
         }
         spelled = {name for name in text if name in wanted}
-        read = _read_columns(path, names, wanted, spelled, options)
-        mixed = {name for name in wanted if read[name].mixed}
-        if mixed:
-            read |= _read_columns(path, names, sorted(mixed), mixed, options)
+        words = set(literal)
+        read = _read_columns(path, names, wanted, spelled, words & spelled, options)
+        again = {name for name in wanted if read[name].mixed}
+        # Only now is it known that these are text.
+        again |= {name for name in wanted if name in words - spelled and read[name].is_text}
+        if again:
+            read |= _read_columns(path, names, sorted(again), again, words & again, options)
         # Not copied into one block: that would take the memory twice.
         return pd.DataFrame({name: read.pop(name).finish() for name in wanted}, copy=False)
 
@@ -86,10 +99,19 @@ def _decimal_mark(path: Path, separator: str) -> str:
 
 
 def _read_columns(
-    path: Path, names: list[str], wanted: list[str], spelled: set[str], options: dict[str, Any]
+    path: Path,
+    names: list[str],
+    wanted: list[str],
+    spelled: set[str],
+    literal: set[str],
+    options: dict[str, Any],
 ) -> dict[str, GrowingColumn]:
-    """The wanted columns; those of `spelled` as text."""
+    """The wanted columns; those of `spelled` as text, those of `literal` with all their words."""
     import pandas as pd
+
+    if literal:
+        empty = {place: [""] if name in literal else EMPTY for place, name in enumerate(names)}
+        options = {**options, "na_values": empty, "keep_default_na": False}
 
     kinds: Any = {place: str for place, name in enumerate(names) if name in spelled}
     places = {name: place for place, name in enumerate(names)}

@@ -61,9 +61,13 @@ class Encoding:
     def text_columns(self) -> tuple[str, ...]:
         """The columns whose cells are names, to `read_table` as text: there, 01 is not 1."""
         names = [column.name for column in self.features if isinstance(column, CategoryColumn)]
-        if isinstance(self.targets, ClassTarget) and isinstance(self.targets.classes[0], str):
-            names.append(self.target)
-        return (*names, *([] if self.task is None else [self.task]))
+        return (*names, *self.literal_columns)
+
+    @property
+    def literal_columns(self) -> tuple[str, ...]:
+        """Those of names of classes and tasks, to `read_table` as they stand: there, NA is a name."""
+        named = isinstance(self.targets, ClassTarget) and isinstance(self.targets.classes[0], str)
+        return (*([self.target] if named else []), *([] if self.task is None else [self.task]))
 
     @classmethod
     def learn(

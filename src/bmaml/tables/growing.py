@@ -31,6 +31,11 @@ class GrowingColumn:
         self._values: np.ndarray[Any, Any] = np.empty(0)
         self._names: list[pandas.Series] = []
 
+    @property
+    def is_text(self) -> bool:
+        """Whether its cells turned out to be text."""
+        return self._kind == "texts"
+
     def append(self, piece: "pandas.Series") -> None:
         """Add rows at the end."""
         if self.mixed:

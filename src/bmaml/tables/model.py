@@ -116,7 +116,13 @@ class TableModel:
 
     def read(self, path: str | os.PathLike[str], *, support: bool = False) -> "pandas.DataFrame":
         """A file of rows like those of training; one of support rows may have none."""
-        return read_table(path, text=self.encoding.text_columns, allow_empty=support)
+        encoding = self.encoding
+        return read_table(
+            path,
+            text=encoding.text_columns,
+            literal=encoding.literal_columns,
+            allow_empty=support,
+        )
 
     @property
     def kind(self) -> str:

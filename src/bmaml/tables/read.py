@@ -23,6 +23,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     *,
     text: Sequence[str] = (),
+    literal: Sequence[str] = (),
     allow_empty: bool = False,
 ) -> "pandas.DataFrame":
     """Read a CSV or Parquet file; a frame is taken as it is.
@@ -36,6 +37,8 @@ def read_table(
         columns: the columns to keep; None is all.
         text: columns of a CSV file whose cells are names even if they look like numbers, if there
             are such columns: 01 is then not 1.
+        literal: columns of a CSV file in which, if they are text, only an empty cell is missing: None
+            and NA may be names of tasks or classes.
         allow_empty: take a file with names of columns and no rows.
     """
     import pandas as pd
@@ -58,7 +61,7 @@ def read_table(
         if path.stat().st_size == 0:
             raise BmamlError(f"{path} is empty: give a file with a line of names and rows of data.")
         parquet = name.endswith(PARQUET)
-        frame = read_parquet(path, columns) if parquet else read_csv(path, columns, text)
+        frame = read_parquet(path, columns) if parquet else read_csv(path, columns, text, literal)
     except MemoryError as error:
         raise BmamlError(
             f"{path} does not fit into memory: keep fewer columns, or use a part of its tasks."

@@ -118,7 +118,7 @@ class TableTasks(TaskSource):
                 "This run was trained on a table in memory: say where its data are, with --data FILE."
             )
         prepared = prepare_again(
-            read_table(path, text=encoding.text_columns),
+            read_table(path, text=encoding.text_columns, literal=encoding.literal_columns),
             encoding,
             None if dealt is None else DealtTasks.from_json(dealt),
             options,

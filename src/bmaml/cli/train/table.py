@@ -57,7 +57,9 @@ class TrainTable(Train):
             "seed": self.split_seed,
         }
         columns = None if self.features is None else [self.task, self.target, *self.features]
-        prepared = prepare(read_table(self.path, columns, text=[self.task]), **options)
+        literal = [self.task, self.target]
+        frame = read_table(self.path, columns, text=[self.task], literal=literal)
+        prepared = prepare(frame, **options)
         if not self.quiet:
             for note in prepared.notes:
                 print(f"Note: {note}")
