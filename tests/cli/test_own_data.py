@@ -103,6 +103,25 @@ def test_a_path_that_leads_nowhere_is_named(words):
         name_the_kind(["train", *words])
 
 
+def test_what_was_made_of_a_table_is_told_even_if_quiet(place, table, capsys, monkeypatch):
+    def stop(*given, **named):
+        raise BmamlError("Stopped.")
+
+    monkeypatch.setattr("bmaml.tables.model.TableModel.fit", stop)
+    frame = pandas.read_csv(table)
+    frame.assign(same=1, y=frame.y.where(frame.x < 1)).to_csv(place / "gaps.csv", index=False)
+    with pytest.raises(SystemExit):
+        bmaml(
+            *("train", place / "gaps.csv", "--task", "who", "--target", "y"),
+            *("--out", place / "none", "--quiet"),
+        )
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "Note: The target 'y' is taken for numbers, -" in told.err
+    assert "rows whose 'y' is empty" in told.err
+    assert "Note: The column 'same' is left out" in told.err
+
+
 def test_predictions_are_one_line_a_query_row_in_its_order(run, place, table):
     out = place / "predictions.csv"
     bmaml("predict", run, "--support", table, "--query", place / "asked.csv", "--out", out)

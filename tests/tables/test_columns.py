@@ -14,6 +14,7 @@ from bmaml.errors import BmamlError
 from bmaml.tables import CategoryColumn, ClassTarget, DateColumn, NumberColumn, NumberTarget
 from bmaml.tables.cells import days_of, kind_of, numbers_of, texts_of
 from bmaml.tables.learning import LeftOut, learn_column, learn_target
+from bmaml.tables.spelling import looks_like
 from tests.tables.frames import sentence, series
 
 FINITE = st.floats(-1e307, 1e307)
@@ -286,12 +287,81 @@ def test_targets_are_never_infinite_and_unknown_classes_told_apart():
         (["2024-01-01", "2025-01-01"], "numbers", "holds dates"),
         ([f"t{place}" for place in range(1_001)], None, "1,001 classes"),
         ([*map(str, range(20)), "n.a."], None, "data row 21 holds 'n.a.'"),
+        (
+            ["980", "1,050", "2,100"],
+            None,
+            "'1,050', which looks like a number with separated thousands",
+        ),
+        (
+            ["12,5", "1,050", "3"],
+            None,
+            "'12,5', which looks like a number with a decimal comma: write 12.5",
+        ),
+        ([f"{n} mg" for n in range(11)], None, "looks like a number with a unit: write 0, or ask for"),
+        (["31/12/2023", "1/2/2024"], None, "looks like a date: give a number"),
     ],
 )
 def test_targets_that_cannot_be_predicted(values, kind, told):
     with pytest.raises(BmamlError) as caught:
         target(values, kind)
     assert told in sentence(caught.value).replace("n.a. ", "")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1,050", "2,100"],
+        [f"{number} mg" for number in range(30)],
+        ["31/12/2023", "1/2/2024"],
+    ],
+)
+def test_text_that_looks_like_numbers_is_a_class_if_it_is_said_to_be(values):
+    assert target(values, "labels").classes == tuple(sorted(values))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2D", "3D"],
+        [f"{place}th" for place in range(1, 30)],
+        [f"{number}{letter}" for number in range(9) for letter in "abc"],
+        ["18-25", "26-35", "36+"],
+        ["1.2.3", "1.2.10"],
+        ["red", "blue", "1,050"],
+        [f"{number} Main Street" for number in range(30)],
+        ["10:30", "11:45"],
+        ["1", "2.5"],
+        [],
+    ],
+)
+def test_names_with_numbers_in_them_are_names(texts):
+    assert looks_like(np.array(texts, object)) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "instead"),
+    [
+        (["-1,050.5"], "-1050.5"),
+        (["1\u202f050"], "1050"),
+        (["1.050,5"], "1050.5"),
+        (["1050,5", "1,050"], "1050.5"),
+        ([f"{number},5 µg/l" for number in range(20)], "0.5"),
+        ([f"${number}" for number in range(20)], "0"),
+        ([f"{number} %" for number in range(20)], "0"),
+        (["31.12.2023 10:30", "", "5 Jan 2024"], "2024-12-31"),
+        (["2023/1/5"], "2024-12-31"),
+    ],
+)
+def test_numbers_and_dates_in_other_spellings_are_recognised(texts, instead):
+    assert looks_like(np.array(texts, object)).instead == instead
+
+
+def test_what_a_target_is_taken_for_is_told():
+    assert target([0.5, 12.25]).told("y") == (
+        "The target 'y' is taken for numbers, 0.5 to 12.25 in training tasks."
+    )
+    assert target(["b", "a"]).told("y") == "The target 'y' is taken for 2 classes: 'a', 'b'."
+    assert target(list("abcdefg")).told("y").endswith("7 classes: 'a', 'b', 'c', 'd', 'e', ….")
 
 
 EXAMPLES = [

@@ -125,6 +125,20 @@ def test_notes_of_a_clean_table():
     assert PREPARED.notes == ("The column 'visit' counts as days since 2024-01-01.",)
 
 
+def test_a_feature_that_seems_to_mean_numbers_or_dates_is_told():
+    weights = FRAME["age"].round().map("{:.0f} kg".format)
+    # Shared between tasks, and of each task its own.
+    for visit in (
+        ["31/12/2023", "1/2/2024"] * 50,
+        [f"{place % 28}/1/{place}" for place in range(1900, 2000)],
+    ):
+        prepared = prepare(FRAME.assign(weight=weights, visit=visit), task="patient", target="dose")
+        notes = " ".join(prepared.notes)
+        assert "kg', which looks like a number with a unit: write " in notes
+        assert "The column 'visit' holds text such as" in notes
+        assert "looks like a date: write 2024-12-31 to have it taken for one." in notes
+
+
 def test_whole_numbers_taken_for_classes_are_told():
     frame = FRAME.assign(score=np.arange(len(FRAME)) % 3)
     assert "3 different whole numbers" in " ".join(prepare(frame, task="patient", target="score").notes)

@@ -13,6 +13,7 @@ from bmaml.tables.cells import shortened, text_of, texts_of
 from bmaml.tables.columns import CategoryColumn, DateColumn, NumberColumn
 from bmaml.tables.learning import LeftOut, learn_column, learn_target
 from bmaml.tables.names import column_of, require_columns
+from bmaml.tables.spelling import looks_like
 from bmaml.tables.stored import damaged, require, take
 from bmaml.tables.targets import ClassTarget, NumberTarget
 
@@ -105,7 +106,7 @@ class Encoding:
         kind: Literal["numbers", "labels"] | None = None,
         rows: Int[np.ndarray, " chosen"] | None = None,
     ) -> tuple["Encoding", tuple[str, ...]]:
-        """As `learn`, with a sentence for each column that is left out."""
+        """As `learn`, with a sentence for each column that is left out or may be meant otherwise."""
         frame, names = chosen_columns(frame, task, target, features)
         rows = np.arange(len(frame)) if rows is None else rows
         if len(rows) == 0:
@@ -117,7 +118,7 @@ class Encoding:
         targets = learn_target(training(target), kind, rows)
         # Rows without a task, -1 here, count as one more task.
         codes = np.zeros(len(rows), np.int64) if task is None else texts_of(training(task)).codes
-        columns, reasons = [], {}
+        columns, reasons, lookalikes = [], {}, []
         for name in names:
             try:
                 if features is None and name.startswith("Unnamed: "):
@@ -125,6 +126,8 @@ class Encoding:
                 columns.append(learn_column(training(name), codes + 1, rows))
             except LeftOut as reason:
                 reasons[name] = str(reason)
+            if name in reasons or isinstance(columns[-1], CategoryColumn):
+                lookalikes += _told_lookalike(training(name))
         if not columns:
             told = "; ".join(f"{name!r}: {reason}" for name, reason in list(reasons.items())[:10])
             raise BmamlError(
@@ -132,7 +135,7 @@ class Encoding:
                 f"({told or 'there are but task and target'}): add one that differs between rows."
             )
         notes = (f"The column {name!r} is left out: {reason}." for name, reason in reasons.items())
-        return cls(task, target, tuple(columns), targets), tuple(notes)
+        return cls(task, target, tuple(columns), targets), (*notes, *lookalikes)
 
     def inputs(self, frame: "pandas.DataFrame") -> Float[np.ndarray, "rows width"]:
         """The inputs of each row, always finite."""
@@ -231,6 +234,15 @@ def chosen_columns(
             else "There are no features to predict from: name some, or none to take all columns."
         )
     return frame, list(features)
+
+
+def _told_lookalike(series: "pandas.Series") -> list[str]:
+    """That a column of text seems to mean something else."""
+    found = looks_like(texts_of(series).values)
+    if found is None:
+        return []
+    name = str(series.name)
+    return [f"The column {name!r} holds {found}: write {found.instead} to have it taken for one."]
 
 
 def _of_kind(classes: dict[str, Any], values: Any) -> Any:

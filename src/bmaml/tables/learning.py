@@ -15,6 +15,7 @@ from bmaml.tables.columns import (
     date_of,
     days_since_1970,
 )
+from bmaml.tables.spelling import looks_like
 from bmaml.tables.targets import ClassTarget, NumberTarget
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ def learn_target(
     if kind is None:
         kind = "labels" if found in ("texts", "flags") or _few_whole(series) else "numbers"
         if found == "texts":
-            texts = texts_of(series).values
-            if len(texts) > MOST_WHOLE_CLASSES and _mostly_numbers(texts):
-                numbers_of(series, rows)  # Names the row with text among the numbers.
+            _refuse_lookalike(series, rows)
     if kind == "numbers":
         numbers = _sorted_finite(numbers_of(series, rows))
         if len(numbers) == 0 or numbers[0] == numbers[-1]:
@@ -89,6 +88,22 @@ def learn_target(
             "another column, or group them."
         )
     return ClassTarget(classes)
+
+
+def _refuse_lookalike(series: "pandas.Series", rows: Int[np.ndarray, " rows"]) -> None:
+    """Refuse text that seems to mean numbers: as classes it would be a mistake that nobody notices."""
+    texts = texts_of(series).values
+    if len(texts) > MOST_WHOLE_CLASSES and _mostly_numbers(texts):
+        numbers_of(series, rows)  # Names the row with text among the numbers.
+    found = looks_like(texts)
+    if found is not None:
+        write = f"write {found.instead}"
+        if found.what == "a date":
+            write = "give a number to predict, such as days since a date"
+        raise BmamlError(
+            f"The target {str(series.name)!r} holds {found}: {write}, or ask for labels (--kind "
+            "labels) if these are names of classes."
+        )
 
 
 def _learn_number(name: str, numbers: Float[np.ndarray, " rows"]) -> NumberColumn:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bmaml.ranges import far_outside, find, told_number
-from bmaml.tables.cells import numbers_of, parse_numbers, text_of, texts_of
+from bmaml.tables.cells import numbers_of, parse_numbers, shortened, text_of, texts_of
 from bmaml.tables.stored import require, take
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Targets keep their size, but their squares must stay finite in single precision.
 FURTHEST_TARGET = 1e15
+MOST_TOLD = 5
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class NumberTarget:
         with np.errstate(over="ignore"):
             scaled = (np.where(np.isinf(numbers), np.nan, numbers) - self.mean) / self.std
         return np.clip(scaled, -FURTHEST_TARGET, FURTHEST_TARGET).astype(np.float32)[:, None]
+
+    def told(self, name: str) -> str:
+        """What the target called `name` was taken for."""
+        low, high = told_number(self.low), told_number(self.high)
+        return f"The target {name!r} is taken for numbers, {low} to {high} in training tasks."
 
     def outside(self, series: "pandas.Series") -> str | None:
         """A sentence if targets lie far outside the training range."""
@@ -67,6 +73,12 @@ class ClassTarget:
             numbers = parse_numbers(texts.values)
             places = np.where(places < 0, find(tuple(map(float, self.classes)), numbers), places)
         return np.append(np.where(places < 0, -2, places), -1)[texts.codes].astype(np.int32)
+
+    def told(self, name: str) -> str:
+        """What the target called `name` was taken for."""
+        some = ", ".join(shortened(text_of(label)) for label in self.classes[:MOST_TOLD])
+        more = ", …" if len(self.classes) > MOST_TOLD else ""
+        return f"The target {name!r} is taken for {len(self.classes)} classes: {some}{more}."
 
     def outside(self, series: "pandas.Series") -> str | None:
         """Never: a class that is not known is an error elsewhere."""

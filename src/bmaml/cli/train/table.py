@@ -1,5 +1,6 @@
 """`bmaml train table`: a table of your own."""
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -9,6 +10,7 @@ import tyro
 from bmaml.cli.train.training import Train
 
 if TYPE_CHECKING:
+    from bmaml.tables.prepare import Prepared
     from bmaml.trained import Trained
 
 
@@ -43,10 +45,13 @@ class TrainTable(Train):
 
     def fit(self) -> "Trained":
         """Read the table, say what was made of it, and meta-train."""
+        from bmaml.errors import BmamlError
         from bmaml.tables.model import TableModel
         from bmaml.tables.prepare import prepare
         from bmaml.tables.read import read_table
 
+        if self.shots is not None and self.shots < 1:
+            raise BmamlError("--shots must be at least 1.")
         options = {
             "task": self.task,
             "target": self.target,
@@ -60,9 +65,7 @@ class TrainTable(Train):
         literal = [self.task, self.target]
         frame = read_table(self.path, columns, text=[self.task], literal=literal)
         prepared = prepare(frame, **options)
-        if not self.quiet:
-            for note in prepared.notes:
-                print(f"Note: {note}")
+        self._tell_notes(prepared)
         return TableModel.fit(
             prepared,
             method=self.method,
@@ -72,3 +75,11 @@ class TrainTable(Train):
             source={"path": str(self.path.absolute()), **options},
             **self.fit_options(),
         ).trained
+
+    def _tell_notes(self, prepared: "Prepared") -> None:
+        """What was made of the table; even if quiet, as what is left out is no progress."""
+        from bmaml.scale import processes
+
+        if processes.is_first():
+            for note in (prepared.encoding.targets.told(self.target), *prepared.notes):
+                print(f"Note: {note}", file=sys.stderr)
