@@ -167,7 +167,8 @@ def test_suggestions_name_rows_and_reasons(run, place, capsys):
     out = place / "next.csv"
     bmaml("suggest", run, "--pool", place / "one.csv", "--count", "3", "--out", out)
     found = pandas.read_csv(out)
-    assert list(found) == ["row", "score", "reason"]
+    assert list(found) == ["row", "who", "score", "reason"]
+    assert set(found.who) == {0}
     assert set(found.row) <= set(range(1, 7))
     assert len(set(found.row)) == 3
 

@@ -169,3 +169,29 @@ def test_suggested_rows_differ_and_say_why(model, classifier):
     assert labels[0].score == pytest.approx(entropy.max(), rel=1e-5)
     with pytest.raises(ValueError, match="is for labels"):
         suggest_rows(model, pool, None, 2, acquisition="entropy")
+
+
+def test_measuring_a_row_tells_nothing_of_another_task(model):
+    one = made_up(1, seed=2)
+    both = pandas.concat([one, one.assign(who="t1")])
+    alone = suggest_rows(model, one, None, 4)
+    together = suggest_rows(model, both, None, 8)
+    for task in (0, 1):
+        mine = [row for row in together if row.row // 8 == task]
+        assert [row.row % 8 for row in mine] == [row.row for row in alone]
+        np.testing.assert_allclose([r.score for r in mine], [r.score for r in alone], rtol=1e-4)
+    assert all(one.score >= other.score - 1e-6 for one, other in itertools.pairwise(together))
+
+
+def test_of_rows_wanted_alike_some_are_drawn(classifier):
+    pool = made_up(1, rows=50, seed=2)
+
+    def drawn(**seed):
+        rows = suggest_rows(classifier, pool, None, 10, acquisition="random", **seed)
+        return [row.row for row in rows]
+
+    assert drawn() == drawn(seed=0)
+    assert len({*drawn()}) == 10
+    assert drawn() != sorted(drawn())
+    assert max(drawn()) > 15
+    assert set(drawn()) != set(drawn(seed=1))

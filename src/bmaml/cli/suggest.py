@@ -65,10 +65,13 @@ class Suggest:
             acquisition=self.acquisition,
             steps=self.steps,
         )
+        task, places = model.encoding.task, [row.row for row in rows]
+        named = task is not None and task in pool
         # As a person counts: the first row below the header is row 1.
         return pandas.DataFrame(
             {
-                "row": [row.row + 1 for row in rows],
+                "row": [place + 1 for place in places],
+                **({task: pool[task].iloc[places].to_numpy()} if named else {}),
                 "score": [row.score for row in rows],
                 "reason": [row.reason for row in rows],
             }

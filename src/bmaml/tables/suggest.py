@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from bmaml.active.acquisitions import wanted
 from bmaml.active.rounds import check_count
 from bmaml.active.spread import spread_choice
 from bmaml.predictive import ClassificationPrediction, RegressionPrediction
+from bmaml.tables.cells import texts_of
+from bmaml.tables.encoding import Encoding
 from bmaml.tables.model import TableModel
+from bmaml.tables.names import column_of, require_columns
 from bmaml.tables.targets import NumberTarget
 
 if TYPE_CHECKING:
@@ -34,12 +37,14 @@ def suggest_rows(
     *,
     acquisition: str | None = None,
     steps: int | None = None,
+    seed: int = 0,
 ) -> list[SuggestedRow]:
     """The rows of `pool` that would tell most, the most wanted first.
 
     For numbers each row is the one about which the particles disagree most, given that those before
-    it are measured (`active.spread_choice`); for labels those with the highest entropy, or another
-    acquisition of `active.ACQUISITIONS`. Rows that equal one already taken come last.
+    it of the same task are measured (`active.spread_choice`); for labels those with the highest
+    entropy, or another acquisition of `active.ACQUISITIONS`. Rows that equal one of their task that is
+    already taken come last.
 
     Arguments:
         model: trained on a table.
@@ -48,6 +53,7 @@ def suggest_rows(
         count: how many rows.
         acquisition: for labels; None is "entropy".
         steps: inner updates; None is the trained number.
+        seed: decides between rows that are wanted alike.
     """
     check_count(count, len(pool))
     target = model.encoding.targets
@@ -57,13 +63,17 @@ def suggest_rows(
                 f"The acquisition {acquisition!r} is for labels: leave it out for numbers."
             )
         kept = model.predict_kept(pool, support, _samples, steps=steps, what="pool")
+        tasks = _tasks(model.encoding, pool)
+        distinct = _distinct(model.encoding.inputs(pool), tasks)
         return [
             SuggestedRow(row, target.std * left, _number_reason(kept, row, left, target))
-            for row, left in _spread(kept, _distinct(model.encoding.inputs(pool)), count)
+            for row, left in _spread(kept, tasks, distinct, count)
         ]
     predictions = model.predict_kept(pool, support, _Scored(acquisition), steps=steps, what="pool")
-    distinct = _distinct(model.encoding.inputs(pool))
-    order = np.lexsort((-predictions["score"], ~distinct))[:count]
+    distinct = _distinct(model.encoding.inputs(pool), _tasks(model.encoding, pool))
+    # The first of equals would be a choice of class in a pool that is sorted by it.
+    ties = np.random.default_rng(seed).random(len(pool))
+    order = np.lexsort((ties, -predictions["score"], ~distinct))[:count]
     return [
         SuggestedRow(
             int(row),
@@ -88,17 +98,37 @@ def class_reason(classes: tuple, probabilities: Float[np.ndarray, " classes"]) -
 
 
 def _spread(
-    kept: dict[str, np.ndarray], distinct: Bool[np.ndarray, " rows"], count: int
+    kept: dict[str, np.ndarray],
+    tasks: Int[np.ndarray, " rows"],
+    distinct: Bool[np.ndarray, " rows"],
+    count: int,
 ) -> Iterator[tuple[int, float]]:
     """Rows, and the deviation that each still has when it is chosen; copies last."""
-    noise = float(np.mean(np.square(kept["noise_std"])))
     for rows in (np.flatnonzero(distinct), np.flatnonzero(~distinct)):
         most = min(count, len(rows))
         count -= most
         if most > 0:
-            chosen, variances = spread_choice(jnp.asarray(kept["samples"][rows].T), noise, most)
-            left = np.sqrt(np.asarray(variances)).tolist()
-            yield from zip(rows[np.asarray(chosen)].tolist(), left, strict=True)
+            yield from _spread_in_tasks(kept, tasks, rows, most)
+
+
+def _spread_in_tasks(
+    kept: dict[str, np.ndarray],
+    tasks: Int[np.ndarray, " all"],
+    rows: Int[np.ndarray, " rows"],
+    most: int,
+) -> list[tuple[int, float]]:
+    """As `_spread`, of some rows: measuring one tells nothing of another task."""
+    uncertain = rows[np.argsort(-np.var(kept["samples"][rows], axis=1), kind="stable")]
+    found: list[tuple[int, float]] = []
+    # Of more tasks than rows are asked for, the most certain ones have none among them.
+    for task in list(dict.fromkeys(tasks[uncertain].tolist()))[:most]:
+        mine = rows[tasks[rows] == task]
+        noise = float(np.mean(np.square(kept["noise_std"][tasks == task])))
+        samples = jnp.asarray(kept["samples"][mine].T)
+        chosen, variances = spread_choice(samples, noise, min(most, len(mine)))
+        left = np.sqrt(np.asarray(variances)).tolist()
+        found += zip(mine[np.asarray(chosen)].tolist(), left, strict=True)
+    return sorted(found, key=lambda row_and_left: -row_and_left[1])[:most]
 
 
 def _number_reason(kept: dict[str, np.ndarray], row: int, left: float, target: NumberTarget) -> str:
@@ -131,9 +161,19 @@ class _Scored(NamedTuple):
         return {"probabilities": prediction.probabilities, "score": scores}
 
 
-def _distinct(inputs: Float[np.ndarray, "rows width"]) -> Bool[np.ndarray, " rows"]:
-    """Whether a row's inputs stood in no row before it."""
-    _, first = np.unique(inputs, axis=0, return_index=True)
+def _tasks(encoding: Encoding, pool: "pandas.DataFrame") -> Int[np.ndarray, " rows"]:
+    """A number for the task of each row."""
+    pool = require_columns(pool, [])
+    if encoding.task is None or encoding.task not in pool.columns:
+        return np.zeros(len(pool), np.int64)
+    return texts_of(column_of(pool, encoding.task)).codes
+
+
+def _distinct(
+    inputs: Float[np.ndarray, "rows width"], tasks: Int[np.ndarray, " rows"]
+) -> Bool[np.ndarray, " rows"]:
+    """Whether a row's inputs stood in no row of its task before it."""
+    _, first = np.unique(np.column_stack([tasks, inputs]), axis=0, return_index=True)
     distinct = np.zeros(len(inputs), bool)
     distinct[first] = True
     return distinct
