@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from jaxtyping import Bool
 
 from bmaml.errors import BmamlError
 from bmaml.ranges import told_rows
@@ -76,6 +77,7 @@ def prepare(
         frame = require_columns(frame, [task, target])
     tasks = texts_of(column_of(frame, task))
     named, targeted = tasks.codes >= 0, filled_of(column_of(frame, target))
+    _refuse_empty(column_of(frame, target), targeted)
     counts = np.bincount(tasks.codes[named & targeted], minlength=len(tasks.values))
     large = counts >= FEWEST_ROWS
     usable = named & targeted & np.append(large, False)[tasks.codes]
@@ -124,6 +126,17 @@ def prepare(
     sentences = [column.note(column_of(frame, column.name).iloc[used]) for column in encoding.features]
     notes += [sentence for sentence in sentences if sentence is not None]
     return Prepared(encoding, parts, tuple(notes))
+
+
+def _refuse_empty(series: "pandas.Series", targeted: Bool[np.ndarray, " rows"]) -> None:
+    """Refuse a target that no row has, which would else seem to be a matter of too few tasks."""
+    if len(series) == 0 or targeted.any():
+        return
+    infinite = " or infinite" if bool((texts_of(series).codes >= 0).any()) else ""
+    raise BmamlError(
+        f"The target {str(series.name)!r} is empty{infinite} in all rows: fill it in, or name another "
+        "column."
+    )
 
 
 def _told_classes(targets: ClassTarget, name: str) -> list[str]:
