@@ -11,6 +11,7 @@ from bmaml.errors import BmamlError, OutsideTrainingWarning, RunError
 from bmaml.tables import prepare
 from bmaml.tables.model import TableModel
 from bmaml.tables.suggest import suggest_rows
+from tests.tables.frames import sentence
 
 OPTIONS = {"hidden": (8,), "method_options": {"num_particles": 3}, "steps": 30, "progress": False}
 
@@ -129,6 +130,25 @@ def test_a_support_of_other_tasks_is_refused(model):
     for call in (model.predict, lambda *frames: suggest_rows(model, *frames, 1)):
         with pytest.raises(BmamlError, match="No row of the support is of a task of the"):
             call(frame, frame.assign(who="t" + frame.who))
+
+
+def test_what_is_wrong_is_said_of_the_support_or_of_the_query(model):
+    frame = made_up(1, seed=2)
+    for query, support, told in (
+        (frame.drop(columns="x"), frame, "The query has no column 'x': it has"),
+        (frame, frame.drop(columns="x"), "The support has no column 'x': it has"),
+        (frame, frame.head(0).drop(columns="x"), "The support has no column 'x': it has"),
+        (frame.rename(columns={"x": " X "}), frame, "The query has no column 'x', but ' X '"),
+        (frame, frame.assign(x="oops"), "The support: The column 'x' should hold numbers"),
+        (frame.assign(who=None), frame, "The query: Data row 1 does not say which task"),
+        (frame, frame.assign(y=None), "The support: Data row 1 has no target"),
+    ):
+        for warn in (True, False):
+            with pytest.raises(BmamlError) as caught:
+                model.predict(query, support, warn=warn)
+            assert told in sentence(caught.value)
+    with pytest.raises(BmamlError, match="The pool has no column 'x'"):
+        suggest_rows(model, frame.drop(columns="x"), None, 1)
 
 
 def test_rows_far_outside_training_are_warned_of(model):

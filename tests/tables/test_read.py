@@ -220,6 +220,14 @@ def test_names_that_come_twice_matter_only_if_they_are_wanted(tmp_path):
                 read_table(source, columns=columns)
 
 
+@pytest.mark.parametrize("near", ["Dose", " dose ", "DOSE", "do se"])
+def test_a_name_that_is_nearly_right_is_pointed_out(near):
+    frame = measurements().rename(columns={"dose": near})
+    with pytest.raises(BmamlError) as caught:
+        read_table(frame, columns=["patient", "dose"])
+    assert f"no column 'dose', but {near!r}: call it 'dose'." in sentence(caught.value)
+
+
 def test_text_on_demand(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("code,x\n01,1\n1,2\n,3\n")

@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,22 +179,30 @@ class TableModel:
 
         See `predict`, and `many.predict_many`; `what` the query is called in sentences.
         """
-        if support is not None and len(support) == 0:
-            if len(support.columns) > 0:  # Names without rows say at least whose they are.
-                features = [column.name for column in self.encoding.features]
-                require_columns(support, [*features, self.encoding.target])
-            support = None
-        if warn:
-            for frame, told in ((support, "support"), (query, what)):
-                if frame is not None:
-                    self._warn(frame, told)
-        asked, order = group_rows(query, self.encoding, with_targets=False)
-        known = None if support is None else group_rows(support, self.encoding, with_targets=True)[0]
+        with _about("support"):
+            known = self._known(support, warn)
+        with _about(what):
+            if warn:
+                self._warn(query, what)
+            asked, order = group_rows(query, self.encoding, with_targets=False)
         groups = Groups(asked.x, asked.starts, asked.counts)
         matched = self._match(known, asked, what, warn)
         kept = predict_many(self.trained, matched, groups, of_prediction, steps=steps)
         kept["support_rows"] = np.repeat(matched.counts, asked.counts)
         return _in_order(kept, order)
+
+    def _known(self, support: "pandas.DataFrame | None", warn: bool) -> TaskRows | None:
+        """The support by task; None if it has no rows."""
+        if support is None:
+            return None
+        if len(support) == 0:
+            if len(support.columns) > 0:  # Names without rows say at least whose they are.
+                features = [column.name for column in self.encoding.features]
+                require_columns(support, [*features, self.encoding.target])
+            return None
+        if warn:
+            self._warn(support, "support", with_targets=True)
+        return group_rows(support, self.encoding, with_targets=True)[0]
 
     def _match(self, known: TaskRows | None, asked: TaskRows, what: str, warn: bool) -> Groups:
         """The support of each task that is asked about."""
@@ -217,9 +226,21 @@ class TableModel:
         starts = np.where(found < 0, 0, known.starts[found])
         return Groups(known.x, starts, np.where(found < 0, 0, known.counts[found]), known.y)
 
-    def _warn(self, frame: "pandas.DataFrame", what: str) -> None:
-        for sentence in self.encoding.outside(frame, with_targets=what == "support"):
+    def _warn(self, frame: "pandas.DataFrame", what: str, *, with_targets: bool = False) -> None:
+        for sentence in self.encoding.outside(frame, with_targets=with_targets):
             warnings.warn(f"The {what}: {sentence}", OutsideTrainingWarning, stacklevel=4)
+
+
+@contextmanager
+def _about(what: str) -> Iterator[None]:
+    """Errors say which of the two tables they are about."""
+    try:
+        yield
+    except BmamlError as error:
+        told = str(error)
+        if told.startswith("The table "):
+            raise BmamlError(f"The {what} {told.removeprefix('The table ')}") from error
+        raise BmamlError(f"The {what}: {told}") from error
 
 
 def _dealt(prepared: Prepared, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The names of a table's columns: all that are needed must be there, once."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
@@ -26,7 +27,9 @@ def require_names(
     times = Counter(found)
     missing = [name for name in dict.fromkeys(needed) if name not in times]
     if missing:
-        raise BmamlError(f"{what} has no column {_listed(missing)}: it has {_listed(found)}.")
+        near = [(name, other) for name in missing for other in found if _alike(name, other)]
+        told = f", but {near[0][1]!r}: call it {near[0][0]!r}" if near else f": it has {_listed(found)}"
+        raise BmamlError(f"{what} has no column {_listed(missing)}{told}.")
     wanted = found if all_names else needed
     twice = [name for name in dict.fromkeys(wanted) if times[name] > 1]
     if twice:
@@ -47,6 +50,16 @@ def require_columns(
 def column_of(frame: "pandas.DataFrame", name: str | int) -> "pandas.Series":
     """A column that `require_columns` found."""
     return cast("pandas.Series", frame[name])
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two names differ in no more than capital letters, blanks and the like.
+
+    >>> _alike("body_mass", " Body mass"), _alike("x1", "x2")
+    (True, False)
+    """
+    plain, again = (re.sub(r"[\W_]+", "", name).casefold() for name in (one, other))
+    return plain == again != ""
 
 
 def _listed(names: Sequence[str]) -> str:
