@@ -62,6 +62,14 @@ def test_test_tasks_that_are_gone_are_told(tmp_path):
     assert "None of the run's 3 test tasks" in sentence(caught.value)
 
 
+def test_a_file_of_nothing_new_cannot_be_tested_on(tmp_path):
+    seen = FRAME[~FRAME.patient.isin(PREPARED.parts["test"].names)]
+    for untested in (DEALT, DealtTasks({**DEALT.hashes, "test": frozenset()})):
+        with pytest.raises(BmamlError) as caught:
+            TableTasks.from_options(options(seen, tmp_path, dealt=untested.to_json()), new_to_test=True)
+        assert "that training and validation have not seen" in sentence(caught.value)
+
+
 def test_numbers_that_another_program_wrote_as_fractions_are_the_same_tasks(tmp_path):
     number = FRAME["patient"].str[1:].astype(int)
     dealt = DealtTasks.of(prepare(FRAME.assign(patient=number), task="patient", target="dose").parts)

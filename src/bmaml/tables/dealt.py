@@ -44,7 +44,8 @@ class DealtTasks:
         """Each name to the part that it was in; names of no part to none, or `new_to_test`."""
         dealt: dict[Part, list[str]] = {part: [] for part in PARTS}
         for name in names:
-            found: list[Part] = [part for part in PARTS if hash_of(name) in self.hashes[part]]
+            hashed = hash_of(name)
+            found: list[Part] = [part for part in PARTS if hashed in self.hashes[part]]
             if new_to_test:
                 found.append("test")
             if found:  # The first counts: what was trained on is never tested on.
@@ -105,6 +106,11 @@ def prepare_again(
         encoding=encoding,
         deal=lambda names: dealt.deal(names, new_to_test=new_to_test),
     )
+    if new_to_test and not prepared.parts["test"].names:
+        raise BmamlError(
+            f"{where} has no task of two or more rows that training and validation have not seen: give "
+            "a file with other tasks."
+        )
     _tell_missing(dealt, prepared, where)
     return prepared
 
