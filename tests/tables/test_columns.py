@@ -295,10 +295,11 @@ def test_targets_are_never_infinite_and_unknown_classes_told_apart():
         (
             ["12,5", "1,050", "3"],
             None,
-            "'12,5', which looks like a number with a decimal comma: write 12.5",
+            "'12,5', which looks like a number with a decimal comma, in data row 1: write 12.5",
         ),
-        ([f"{n} mg" for n in range(11)], None, "looks like a number with a unit: write 0, or ask for"),
-        (["31/12/2023", "1/2/2024"], None, "looks like a date: give a number"),
+        ([*map(str, range(20)), "1,050"], None, "thousands, in data row 21: write 1050"),
+        ([f"{n} mg" for n in range(11)], None, "with a unit, in data row 1: write 0, or ask for"),
+        (["31/12/2023", "1/2/2024"], None, "looks like a date, in data row 1: give a number"),
     ],
 )
 def test_targets_that_cannot_be_predicted(values, kind, told):

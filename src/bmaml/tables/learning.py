@@ -92,18 +92,19 @@ def learn_target(
 
 def _refuse_lookalike(series: "pandas.Series", rows: Int[np.ndarray, " rows"]) -> None:
     """Refuse text that seems to mean numbers: as classes it would be a mistake that nobody notices."""
-    texts = texts_of(series).values
-    if len(texts) > MOST_WHOLE_CLASSES and _mostly_numbers(texts):
-        numbers_of(series, rows)  # Names the row with text among the numbers.
-    found = looks_like(texts)
+    texts = texts_of(series)
+    found = looks_like(texts.values)
     if found is not None:
         write = f"write {found.instead}"
         if found.what == "a date":
             write = "give a number to predict, such as days since a date"
+        row = int(rows[texts.codes == found.place][0]) + 1
         raise BmamlError(
-            f"The target {str(series.name)!r} holds {found}: {write}, or ask for labels (--kind "
-            "labels) if these are names of classes."
+            f"The target {str(series.name)!r} holds {found}, in data row {row}: {write}, or ask for "
+            "labels (--kind labels) if these are names of classes."
         )
+    if len(texts.values) > MOST_WHOLE_CLASSES and _mostly_numbers(texts.values):
+        numbers_of(series, rows)  # Names the row with text among the numbers.
 
 
 def _learn_number(name: str, numbers: Float[np.ndarray, " rows"]) -> NumberColumn:

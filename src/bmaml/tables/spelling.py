@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +26,9 @@ DATE = re.compile(
 
 
 class Lookalike(NamedTuple):
-    """What most texts of a column look like: an example, what it is, and how it should be written."""
+    """What most texts of a column look like, by the example of the one at `place`."""
 
+    place: int
     example: str
     what: str
     instead: str
@@ -40,53 +40,56 @@ class Lookalike(NamedTuple):
 def looks_like(texts: np.ndarray) -> Lookalike | None:
     """What most of the different texts of a column seem to mean, if it is numbers or dates.
 
-    >>> looks_like(np.array(["980", "1,050", "2,100"], object))
-    Lookalike(example='1,050', what='a number with separated thousands', instead='1050')
+    >>> looks_like(np.array(["980", "1,050", "2,100"], object)).instead
+    '1050'
     >>> looks_like(np.array(["red", "1,050"], object)) is None
     True
     """
     some = [str(text).strip() for text in texts[:SAMPLE]]
     dates = [text for text in some if DATE.fullmatch(text)]
     if 2 * len(dates) > len(some):
-        return Lookalike(dates[0], "a date", "2024-12-31")
+        return Lookalike(some.index(dates[0]), dates[0], "a date", "2024-12-31")
     plain = ~np.isnan(parse_numbers(np.array(some, object)))
     others = [text for text, number in zip(some, plain, strict=True) if not number]
-    few = len(some) < FEWEST_WITH_UNIT
-    forms: tuple[Callable[[list[str]], list[Lookalike]], ...] = (_grouped, _with_comma, _with_unit)
-    for form in forms[:2] if few else forms:
+    forms = {
+        "a number with separated thousands": _grouped,
+        "a number with a decimal comma": _with_comma,
+        "a number with a unit": _with_unit if len(some) >= FEWEST_WITH_UNIT else _none,
+    }
+    for what, form in forms.items():
         found = form(others)
         if found and 2 * (len(found) + np.count_nonzero(plain)) > len(some):
-            return found[0]
+            example = next(iter(found))
+            return Lookalike(some.index(example), example, what, found[example])
     return None
 
 
-def _grouped(texts: list[str]) -> list[Lookalike]:
-    what = "a number with separated thousands"
-    found = [text for text in texts if GROUPS.fullmatch(text)]
+def _grouped(texts: list[str]) -> dict[str, str]:
+    """Numbers such as 1,050, and how they should be written."""
     # If there are texts such as 12,5 as well, the comma is one before decimals.
     if any(COMMA.fullmatch(text) and not GROUPS.fullmatch(text) for text in texts):
-        return []
-    return [Lookalike(text, what, re.sub(r"[^\d.+-]", "", text)) for text in found]
+        return {}
+    return {text: re.sub(r"[^\d.+-]", "", text) for text in texts if GROUPS.fullmatch(text)}
 
 
-def _with_comma(texts: list[str]) -> list[Lookalike]:
+def _with_comma(texts: list[str]) -> dict[str, str]:
+    """Numbers such as 12,5; one that can be nothing else first, for the example."""
     found = [text for text in texts if COMMA.fullmatch(text)]
-    # The plainest first, for the example.
     found.sort(key=lambda text: GROUPS.fullmatch(text) is not None)
-    what = "a number with a decimal comma"
-    return [Lookalike(text, what, re.sub(r"[^\d,+-]", "", text).replace(",", ".")) for text in found]
+    return {text: re.sub(r"[^\d,+-]", "", text).replace(",", ".") for text in found}
 
 
-def _with_unit(texts: list[str]) -> list[Lookalike]:
+def _with_unit(texts: list[str]) -> dict[str, str]:
     """Numbers with what most of them have before or after them."""
     matches = [UNIT.fullmatch(text) for text in texts]
     found = [match for match in matches if match and (match["before"] or match["after"])]
     found = [match for match in found if not ORDINAL.fullmatch(match["after"])]
-    if not found:
-        return []
     units = Counter((match["before"], match["after"].lower()) for match in found)
     # The letters of 12a, 12b and 12c are no unit.
-    if 2 * max(units.values()) <= len(found):
-        return []
-    what = "a number with a unit"
-    return [Lookalike(match.string, what, match["number"].replace(",", ".")) for match in found]
+    if 2 * max(units.values(), default=0) <= len(found):
+        return {}
+    return {match.string: match["number"].replace(",", ".") for match in found}
+
+
+def _none(texts: list[str]) -> dict[str, str]:
+    return {}
