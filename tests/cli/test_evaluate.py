@@ -132,6 +132,15 @@ def test_a_table_that_has_grown_is_scored_on_the_same_tasks(runs, tmp_path, caps
     assert json.loads(told.out)["scores"][0]["tasks"] == 12
 
 
+def test_a_changed_description_is_one_sentence(runs, tmp_path, capsys):
+    folder = tmp_path / "run"
+    shutil.copytree(runs / "table", folder)
+    settings = json.loads((folder / "run.json").read_text())
+    settings["description"]["task_options"]["surprise"] = 1
+    (folder / "run.json").write_text(json.dumps(settings))
+    assert "surprise" in refused(capsys, "evaluate", folder)
+
+
 def test_a_page_that_cannot_be_written_costs_no_scores(runs, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(runs / "table", folder, ignore=shutil.ignore_patterns("report.html"))

@@ -331,6 +331,7 @@ def test_text_that_looks_like_numbers_is_a_class_if_it_is_said_to_be(values):
         ["red", "blue", "1,050"],
         [f"{number} Main Street" for number in range(30)],
         ["10:30", "11:45"],
+        [f"{number}{'a' * 100_000} b" for number in range(12)],
         ["1", "2.5"],
         [],
     ],

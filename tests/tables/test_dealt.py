@@ -89,6 +89,16 @@ def test_a_run_without_a_record_warns_if_the_table_has_changed(tmp_path):
         TableTasks.from_options(before)
 
 
+def test_a_run_without_a_record_whose_classes_look_like_numbers_is_found_again(tmp_path):
+    frame = FRAME.assign(dose=[f"1,{number % 3:03d}" for number in range(len(FRAME))])
+    prepared = prepare(frame, task="patient", target="dose", kind="labels")
+    before = options(frame, tmp_path, encoding=prepared.encoding.to_json())
+    del before["dealt"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TableTasks.from_options(before).prepared.parts["test"].names
+
+
 def test_the_record_survives_json_and_names_nobody():
     told = json.dumps(DEALT.to_json())
     assert DealtTasks.from_json(json.loads(told)) == DEALT

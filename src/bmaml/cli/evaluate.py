@@ -100,6 +100,7 @@ class Evaluate:
         from rich.console import Console
 
         from bmaml.cli.output import speaking_warnings
+        from bmaml.errors import BmamlError
         from bmaml.tables.encoding import Encoding
         from bmaml.tables.evaluation import evaluate_table
         from bmaml.tables.model import TableModel
@@ -107,7 +108,10 @@ class Evaluate:
 
         with speaking_warnings():
             options = recipe.task_options
-            source = TableTasks.from_options(options, new_to_test=self.data is not None)
+            try:
+                source = TableTasks.from_options(options, new_to_test=self.data is not None)
+            except TypeError as error:  # options that are none, in a run.json that was changed
+                raise BmamlError(str(error)) from error
             baselines = self._baselines(source)
         encoding = Encoding.from_json(recipe.task_options["encoding"])
         evaluation = evaluate_table(

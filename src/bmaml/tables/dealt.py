@@ -140,7 +140,8 @@ def _warn_if_changed(
 ) -> None:
     """Warn if other training tasks than those of the run come out: they teach another encoding."""
     try:
-        same = _rounded(prepare(frame, **options).encoding) == _rounded(encoding)
+        again = prepare(frame, **{**options, "kind": encoding.kind})
+        same = _rounded(again.encoding) == _rounded(encoding)
     except BmamlError:
         same = False
     if not same:

@@ -12,6 +12,8 @@ from bmaml.tables.cells import parse_numbers, shortened
 SAMPLE = 1_000
 # Of fewer different texts with a unit or letters behind a number, names are as likely: 2D, 3D.
 FEWEST_WITH_UNIT = 11
+# No number or date is longer, and a long text would take long to compare.
+LONGEST = 40
 
 GROUPS = re.compile(r"[+-]?\d{1,3}([,' \u00a0\u202f]\d{3})+(\.\d+)?")
 COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. \u00a0\u202f]\d{3})+),\d+")
@@ -46,11 +48,13 @@ def looks_like(texts: np.ndarray) -> Lookalike | None:
     True
     """
     some = [str(text).strip() for text in texts[:SAMPLE]]
-    dates = [text for text in some if DATE.fullmatch(text)]
+    dates = [text for text in some if len(text) <= LONGEST and DATE.fullmatch(text)]
     if 2 * len(dates) > len(some):
         return Lookalike(some.index(dates[0]), dates[0], "a date", "2024-12-31")
     plain = ~np.isnan(parse_numbers(np.array(some, object)))
-    others = [text for text, number in zip(some, plain, strict=True) if not number]
+    others = [
+        text for text, number in zip(some, plain, strict=True) if not number and len(text) <= LONGEST
+    ]
     forms = {
         "a number with separated thousands": _grouped,
         "a number with a decimal comma": _with_comma,
