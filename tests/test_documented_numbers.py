@@ -106,6 +106,13 @@ DOCUMENTED = [
         "## Medium scale",
     ),
     Documented(
+        "results/sinusoid.md",
+        "results/sinusoid-paper.csv",
+        SINUSOID,
+        {**REGRESSION, "MSE, 10 steps": ("mse_10_steps", 1.0, 2)},
+        "## Paper scale",
+    ),
+    Documented(
         "variants.md",
         "results/variants-medium.csv",
         {"K": lambda row: row["shots"], "variant": lambda row: row["variant"]},
