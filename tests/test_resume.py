@@ -118,8 +118,8 @@ def test_resuming_nothing_begins(tmp_path, finished):
     [
         ({"steps": 31}, "steps is 30, not 31"),
         ({"batch_size": 5}, "batch_size is 4, not 5"),
-        ({"seed": 1}, r"seeds is \[0\], not \[1\]"),
-        ({"description": {"method": "other"}}, 'description is {"method": "test"}, not'),
+        ({"seed": 1}, r"seeds\[0\] is 0, not 1"),
+        ({"description": {"method": "other"}}, 'description.method is "test", not "other"'),
     ],
 )
 def test_resuming_with_other_settings_names_the_difference(folder, changes, told):

@@ -69,7 +69,6 @@ class Train:
 
     def run(self) -> None:
         """Train and say where the result is."""
-        from bmaml.cli.output import speaking_warnings
         from bmaml.errors import BmamlError
 
         if self.steps < 1 or self.batch_size < 1:
@@ -77,6 +76,8 @@ class Train:
         if self.particles is not None and self.method in ("maml", "fomaml") and self.particles != 1:
             raise BmamlError(f"{self.method} has one particle: leave out --particles, or use emaml.")
         with self.where.together() as speaks:
+            from bmaml.cli.output import speaking_warnings  # JAX comes with it, now that it may
+
             try:
                 with speaking_warnings():
                     trained = self.fit()
