@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -164,9 +164,6 @@ class Evaluate:
         from bmaml.errors import RunError
         from bmaml.report.page import write_page
 
-        # The page has a command to train again, which needs no record of tasks.
-        options = {name: value for name, value in recipe.task_options.items() if name != "dealt"}
-        recipe = replace(recipe, task_options=options)
         try:
             path = write_page(self.folder, trained, recipe, evaluation, evaluated_by=self._command())
         except RunError as error:

@@ -57,7 +57,8 @@ def command(recipe: Recipe, settings: Mapping[str, Any], out: Path) -> str | Non
     in_python = positional is not None and options.get(positional) is None
     if in_python or len(seeds) != 1 or not set(recipe.method_options) <= ON_THE_COMMAND_LINE:
         return None
-    options.pop("encoding", None)
+    for learned in ("encoding", "dealt"):  # from the table, as training would learn them again
+        options.pop(learned, None)
     words = ["bmaml", "train", recipe.tasks]
     if positional is not None:
         # A path names its kind by itself, but for a folder called "table".
