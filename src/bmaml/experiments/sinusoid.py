@@ -60,7 +60,7 @@ SCALES = {
         shots=(5, 10),
         num_tasks=(100, 1000),
         methods=(*PAPER_METHODS, ("emaml", 5), ("bmaml", 5), ("emaml", 20), ("bmaml", 20)),
-        # After 2,000 updates BMAML's step sizes 0.01 and 0.03 are level at K = 10, |T| = 1000, and later not.
+        # 2,000 updates cannot tell BMAML's 0.01 from 0.03 at K = 10, |T| = 1000; later they differ.
         tuning_steps=5_000,
         validations=50,
     ),
