@@ -30,6 +30,25 @@ RECIPES = [
     Recipe(
         "sinusoid", "bmaml", {"num_particles": 7, "step_size": 0.1}, {"shots": 4, "num_tasks": None}
     ),
+    Recipe(
+        "sinusoid",
+        "bmaml",
+        {
+            "step_size": 0.01,
+            "inner": "sgld",
+            "temperature": 0.5,
+            "distance": "mmd",
+            "leader_steps": 3,
+            "leader_step_size": 0.02,
+        },
+        {"shots": 4, "num_tasks": 9},
+    ),
+    Recipe(
+        "sinusoid",
+        "emaml",
+        {"learned_steps": True, "inner": "svgd", "kernel": "imq"},
+        {"shots": 4, "num_tasks": 9},
+    ),
     Recipe("glyphs", "maml", {"inner_steps": 3}, IMAGES, {"filters": 8, "norm": "task"}),
     Recipe(
         "omniglot",
@@ -77,7 +96,12 @@ def test_the_command_line_understands_it_as_the_same_run(recipe):
     ("recipe", "settings"),
     [
         (Recipe("table", "bmaml", {}, {**TABLE, "path": None}), SETTINGS),
-        (Recipe("sinusoid", "bmaml", {"leader_steps": 3}, {"shots": 4, "num_tasks": 9}), SETTINGS),
+        (
+            Recipe(
+                "sinusoid", "bmaml", {"leader_steps": 3, "prior": "flat"}, {"shots": 4, "num_tasks": 9}
+            ),
+            SETTINGS,
+        ),
         (Recipe("sinusoid", "bmaml", {}, {"shots": 4, "num_tasks": 9}), {**SETTINGS, "seeds": [1, 2]}),
     ],
 )

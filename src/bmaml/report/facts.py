@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bmaml.cli.method_options import NAMES, PRESET_NAMES
 from bmaml.recipe import Recipe
 
 # Options of `bmaml train` that a recipe knows by another name.
-OPTION_OF = {"num_particles": "particles", "seed": "split_seed"}
+OPTION_OF = {"seed": "split_seed", **{preset: option for option, preset in PRESET_NAMES.items()}}
 # The options of a method that `bmaml train` has.
-ON_THE_COMMAND_LINE = {"num_particles", "step_size", "inner_steps", "settings"}
+ON_THE_COMMAND_LINE = {PRESET_NAMES.get(name, name) for name in NAMES}
 POSITIONAL = {"table": "path", "folder": "folder"}
 
 
