@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bmaml.errors import BmamlError
-from bmaml.experiments import active, classification
+from bmaml.experiments import active, classification, study
 from bmaml.experiments.classification import SCALES, Scale
 
 TINY = Scale(
@@ -62,7 +62,10 @@ def test_of_an_unfinished_experiment_what_there_is_is_drawn(finished):
 
 
 def test_active_learning_uses_the_trained_learners(finished):
-    path = finished / "parts" / "Tendless-bmaml-M5-seed0.json"
+    path = finished / "parts" / "Tendless-emaml-M5-seed0.json"
+    result = json.loads(path.read_text())
+    result["adaptation_steps"]["chosen"] = 7  # a number that is no default
+    path.write_text(json.dumps(result))
     before = path.stat().st_mtime_ns
     active.reproduce(TINY, finished, progress=False)
     assert path.stat().st_mtime_ns == before
@@ -73,6 +76,13 @@ def test_active_learning_uses_the_trained_learners(finished):
     # Nothing has been chosen yet. (Programs that go on differently may round differently.)
     first, *others = (scores["nll"][0] for scores in curves.values())
     assert others == pytest.approx([first] * len(others), rel=1e-5)
+    run = finished / "runs" / "Tendless-emaml-M5-seed0"
+    trained, tasks = (
+        study.load_run(run),
+        classification.parts(TINY)[1].recipe(None).task_source().held_out("test"),
+    )
+    as_chosen = active.curve(trained, tasks, pool=active.POOL, count=0, steps=7)
+    assert first == pytest.approx(float(as_chosen["nll"][0]), rel=1e-5)
     assert (finished / "active.png").stat().st_size > 1000
 
 

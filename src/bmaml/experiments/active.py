@@ -2,6 +2,7 @@
 
 The learners are those of the classification experiment, M = 5: each starts with one labelled image a
 class, asks for the label of one image of a pool of twenty at a time, and is scored on other images.
+For each label it adapts by as many steps as the classification experiment chose on validation tasks.
 """
 
 import csv
@@ -71,16 +72,19 @@ def run(part: Part, seed: int, out: Path, progress: bool) -> None:
     if path.exists():
         return
     trained = study.load_run(result_files.run_path(out, part, seed))
+    result = result_files.require_same(result_files.result_path(out, part, seed))
+    steps = result["adaptation_steps"]["chosen"]
     tasks = part.recipe(None).task_source().held_out("test")
     curves = {}
     for acquisition in ACQUISITIONS:
         if progress:
             print(f"{part}, seed {seed}: labelling by {acquisition}")
-        scores = curve(trained, tasks, acquisition, pool=POOL)
+        scores = curve(trained, tasks, acquisition, pool=POOL, steps=steps)
         curves[acquisition] = {name: values.tolist() for name, values in scores.items()}
     record = {
         "part": part.to_json(),
         "seed": seed,
+        "adaptation_steps": steps,
         "tasks": len(as_task_set(tasks)),
         "curves": curves,
         "commit": result_files.commit(),
@@ -95,8 +99,8 @@ def write_csv(results: list[dict[str, Any]], path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(
             [
-                *("method", "num_particles", "seed", "acquisition", "labels", "accuracy"),
-                *("accuracy_interval", "nll", "tasks", "commit"),
+                *("method", "num_particles", "seed", "adaptation_steps", "acquisition", "labels"),
+                *("accuracy", "accuracy_interval", "nll", "tasks", "commit"),
             ]
         )
         for result in results:
@@ -105,8 +109,9 @@ def write_csv(results: list[dict[str, Any]], path: Path) -> None:
                 for labels, accuracy in enumerate(scores["accuracy"]):
                     writer.writerow(
                         [
-                            *(part["method"], part["num_particles"], result["seed"], acquisition),
-                            *(labels, f"{accuracy:.5f}", f"{scores['accuracy_interval'][labels]:.5f}"),
+                            *(part["method"], part["num_particles"], result["seed"]),
+                            *(result["adaptation_steps"], acquisition, labels),
+                            *(f"{accuracy:.5f}", f"{scores['accuracy_interval'][labels]:.5f}"),
                             *(f"{scores['nll'][labels]:.5f}", result["tasks"], result["commit"]),
                         ]
                     )
