@@ -12,7 +12,8 @@ class Reproduce:
     """What every experiment has; finished parts are kept and not run again."""
 
     only: str | None = None
-    """run only the parts whose names begin so, such as K5-T100- (to spread the work over processes)"""
+    """run only what is called so or begins so, such as K5-T100- or K5-T100-bmaml-M10-seed1 (to spread
+    the work over processes)"""
     quiet: bool = False
     """no progress bars"""
 

@@ -45,11 +45,10 @@ def reproduce(
     everything = [part for part in everything if part.num_tasks == scale.num_tasks[0]]
     if not everything:
         raise BmamlError(f"This scale trains no method with {PARTICLES} particles.")
-    chosen = [part for part in result_files.choose(everything, only) if isinstance(part, Part)]
-    classification.train_all(chosen, scale, out, progress)
-    for part in chosen:
-        for seed in scale.seeds:
-            run(part, seed, out, progress)
+    trainings = result_files.choose(everything, scale.seeds, only)
+    classification.train_all(trainings, scale, out, progress)
+    for part, seed in trainings:
+        run(part, seed, out, progress)
     paths = [path_of(out, part, seed) for part in everything for seed in scale.seeds]
     results = [json.loads(path.read_text()) for path in paths if path.exists()]
     with reporting_write_errors(out):
@@ -63,7 +62,7 @@ def reproduce(
 
 def path_of(out: Path, part: Part, seed: int) -> Path:
     """The file with one training's curves."""
-    return out / "parts" / f"{part}-seed{seed}-active.json"
+    return out / "parts" / f"{result_files.training_name(part, seed)}-active.json"
 
 
 def run(part: Part, seed: int, out: Path, progress: bool) -> None:

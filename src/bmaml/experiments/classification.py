@@ -117,7 +117,7 @@ def reproduce(
 ) -> None:
     """Run what is missing in `out`, then draw the figures and print the table."""
     everything = parts(scale, folder)
-    train_all(result_files.choose(everything, only), scale, out, progress)
+    train_all(result_files.choose(everything, scale.seeds, only), scale, out, progress)
     results = result_files.load_results(everything, scale.seeds, out, steps=scale.steps)
     with reporting_write_errors(out):
         classification_figures.write_csv(results, out / "results.csv")
@@ -129,10 +129,10 @@ def reproduce(
     print(f"Written to {out}: results.csv, results.md; curves, particles and episodes as .png and .svg")
 
 
-def train_all(chosen: Sequence[Part], scale: Scale, out: Path, progress: bool) -> None:
-    """Tune and train these parts, on all cores, unless their results are there already."""
+def train_all(trainings: Sequence[tuple[Part, int]], scale: Scale, out: Path, progress: bool) -> None:
+    """Tune and train these parts and seeds, on all cores, unless their results are there already."""
     devices = device_for_each_core(scale.batch_size)
-    study.run_all(chosen, scale, out, score, progress=progress, devices=devices)
+    study.run_all(trainings, scale, out, score, progress=progress, devices=devices)
 
 
 def score(trained: Trained, source: TaskSource) -> dict[str, Any]:

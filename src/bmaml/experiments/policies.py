@@ -91,13 +91,13 @@ def reproduce(
     title: str, scale: Scale, out: Path, *, only: str | None = None, progress: bool = True
 ) -> None:
     """Run what is missing in `out`, draw the figure anew after each training, print the table."""
+    trainings = choose(parts(scale), scale.seeds, only)
     prepare_folder(out)
     results: list[Result] = []
     # All parts of one seed come first: a run that is stopped early compares what it has.
-    for seed in scale.seeds:
-        for part in choose(parts(scale), only):
-            if run(part, scale, seed, out, progress) or not results:
-                results = write(scale, out)
+    for part, seed in sorted(trainings, key=lambda pair: pair[1]):
+        if run(part, scale, seed, out, progress) or not results:
+            results = write(scale, out)
     policies_figures.print_table(title, results)
     print(f"Written to {out}: results.csv, results.md, and returns as .png and .svg")
 

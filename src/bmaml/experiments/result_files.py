@@ -14,13 +14,22 @@ Result = dict[str, Any]
 Named = TypeVar("Named")
 
 
-def choose(parts: Sequence[Named], only: str | None) -> Sequence[Named]:
-    """The parts whose names begin with `only`."""
-    chosen = [part for part in parts if only is None or str(part).startswith(only)]
+def choose(parts: Iterable[Named], seeds: Sequence[int], only: str | None) -> list[tuple[Named, int]]:
+    """The trainings whose names begin with `only`, such as K5-T100-bmaml or K5-T100-bmaml-M10-seed1."""
+    everything = [(part, seed) for part in parts for seed in seeds]
+    chosen = [pair for pair in everything if only is None or training_name(*pair).startswith(only)]
     if not chosen:
-        names = ", ".join(map(str, parts))
-        raise BmamlError(f"No part of the experiment begins with {only!r}; there are: {names}.")
+        names = ", ".join(dict.fromkeys(str(part) for part, _ in everything))
+        raise BmamlError(
+            f"No part of the experiment begins with {only!r}; there are: {names}, each with -seed and "
+            f"one of {', '.join(map(str, seeds))} after it."
+        )
     return chosen
+
+
+def training_name(part: object, seed: int) -> str:
+    """What the files of a training are called."""
+    return f"{part}-seed{seed}"
 
 
 def prepare_folder(out: Path) -> None:
@@ -31,12 +40,12 @@ def prepare_folder(out: Path) -> None:
 
 def run_path(out: Path, part: object, seed: int) -> Path:
     """The run folder of a training."""
-    return out / "runs" / f"{part}-seed{seed}"
+    return out / "runs" / training_name(part, seed)
 
 
 def result_path(out: Path, part: object, seed: int) -> Path:
     """The file with a training's results."""
-    return out / "parts" / f"{part}-seed{seed}.json"
+    return out / "parts" / f"{training_name(part, seed)}.json"
 
 
 def write_record(path: Path, record: Result) -> None:

@@ -94,11 +94,11 @@ def parts(scale: Scale) -> list[Part]:
 
 def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: bool = True) -> None:
     """Run what is missing in `out`, then draw the figures and print the table."""
-    chosen = result_files.choose(parts(scale), only)
+    chosen = result_files.choose(parts(scale), scale.seeds, only)
     study.run_all(chosen, scale, out, score, on_validation=follow_on_test, progress=progress)
     results = result_files.load_results(parts(scale), scale.seeds, out, steps=scale.steps)
     for result in results:
-        name = f"{Part(**result['part'])}-seed{result['seed']}"
+        name = result_files.training_name(Part(**result["part"]), result["seed"])
         result["curve"] = read_curve(out / "parts" / f"{name}-curve.jsonl")
     with reporting_write_errors(out):
         sinusoid_figures.write_csv(results, out / "results.csv")
@@ -120,7 +120,7 @@ def follow_on_test(
 ) -> Callable[[int, PyTree], None]:
     """Writes the test scores along a training; they are for the figure, and choose nothing."""
     test, compiled = source.held_out("test"), Compiled(learner)
-    curve = out / "parts" / f"{part}-seed{seed}-curve.jsonl"
+    curve = out / "parts" / f"{result_files.training_name(part, seed)}-curve.jsonl"
 
     def score_on_test(step: int, particles: PyTree) -> None:
         scores = compiled.score(jax.tree.map(lambda leaf: leaf[0], particles), test)

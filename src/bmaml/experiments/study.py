@@ -69,7 +69,7 @@ Score = Callable[[Trained, TaskSource], dict[str, Any]]
 
 
 def run_all(
-    parts: Iterable[Part],
+    trainings: Iterable[tuple[Part, int]],
     scale: Scale,
     out: Path,
     score: Score,
@@ -78,12 +78,11 @@ def run_all(
     progress: bool = True,
     devices: int | None = None,
 ) -> None:
-    """Tune each part and train all its seeds, unless their results are there already."""
+    """Tune these parts and train their seeds, unless their results are there already."""
     prepare_folder(out)
-    for part in parts:
+    for part, seed in trainings:
         step_size = tune(part, scale, out, progress, devices)
-        for seed in scale.seeds:
-            run(part, scale, seed, step_size, out, score, on_validation, progress, devices)
+        run(part, scale, seed, step_size, out, score, on_validation, progress, devices)
 
 
 def tune(

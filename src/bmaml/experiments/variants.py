@@ -23,6 +23,7 @@ from bmaml.experiments.result_files import (
     load_results,
     prepare_folder,
     require_same,
+    training_name,
     write_record,
 )
 from bmaml.recipe import Recipe
@@ -151,15 +152,14 @@ def parts(scale: Scale) -> list[Part]:
 
 def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: bool = True) -> None:
     """Run what is missing in `out`, then print the table and draw the picture."""
-    chosen = choose(parts(scale), only)
+    trainings = choose(parts(scale), scale.seeds, only)
     prepare_folder(out)
-    for part in chosen:
+    for part, seed in trainings:
         # With one number of shots: step sizes are in units of squared error, not of examples.
         variant = VARIANTS[part.variant]
         tuned = part_of(scale, variant.tuned_as, scale.shots[0])
         step_size = study.tune(tuned, scale, out, progress)
-        for seed in scale.seeds:
-            train(part, scale, seed, step_size, out, progress)
+        train(part, scale, seed, step_size, out, progress)
         measure_cost(part.variant, scale, out)
     results = load_results(parts(scale), scale.seeds, out, steps=scale.steps)
     for result in results:
@@ -243,7 +243,7 @@ def _meta_gradient(part: Part, scale: Scale) -> Any:
 
 def diverged_path(out: Path, part: Part, seed: int) -> Path:
     """The file that says that a training diverged."""
-    return out / "parts" / f"{part}-seed{seed}-diverged.json"
+    return out / "parts" / f"{training_name(part, seed)}-diverged.json"
 
 
 def cost_path(out: Path, variant: str) -> Path:
