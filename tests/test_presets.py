@@ -148,3 +148,31 @@ def test_options_of_a_method_are_those_of_its_signature():
 def test_variants_that_do_not_exist_or_go_together_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         bmaml.bmaml(SMOOTH, **options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("num_particles", 0),
+        ("inner_steps", 0),
+        ("inner_steps", -2),
+        ("step_size", 0.0),
+        ("step_size", -0.1),
+        ("step_size", float("nan")),
+        ("step_size", float("inf")),
+        ("leader_steps", 0),
+        ("leader_step_size", 0.0),
+        ("leader_step_size", -1.0),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_by_name(option, value):
+    for method in METHODS:
+        if option in options_of(method):
+            with pytest.raises(ValueError, match=rf"{option} is {value}; it must be"):
+                METHODS[method](SMOOTH, **{option: value})
+
+
+@pytest.mark.parametrize("kind", [bmaml.posterior.GaussianLikelihood, bmaml.posterior.GaussianPrior])
+def test_precisions_are_positive(kind):
+    with pytest.raises(ValueError, match=r"initial_precision is -1\.0"):
+        kind(initial_precision=-1.0)

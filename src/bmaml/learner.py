@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml import particles as sets
+from bmaml.checks import require_counts, require_positive
 from bmaml.inner.update import InnerUpdate
 from bmaml.meta.objective import MetaObjective
 from bmaml.models.shared import SharedModel, encode_task
@@ -30,6 +31,9 @@ class MetaOptimizer:
     step_size: float = 1e-3
     decay: float = 1.0
     noise_factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_positive(step_size=self.step_size, decay=self.decay, noise_factor=self.noise_factor)
 
     def build(self, total_steps: int) -> optax.GradientTransformation:
         """The optax transformation for a training of `total_steps` meta-updates."""
@@ -64,6 +68,7 @@ class Learner:
     name: str = "custom"
 
     def __post_init__(self) -> None:
+        require_counts(num_particles=self.num_particles)
         if isinstance(self.posterior.model, SharedModel) and not self.meta.trains_shared:
             raise ValueError(
                 f"{type(self.meta).__name__} trains only what adaptation moves, and would leave the "

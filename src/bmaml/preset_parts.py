@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from bmaml.checks import require_counts
 from bmaml.inner import INNER_UPDATES, InnerUpdate
 from bmaml.kernels import Kernel, kernel_named
 from bmaml.learner import MetaOptimizer
@@ -21,6 +22,7 @@ from bmaml.posterior import (
 
 Settings = Literal["paper", "authors"]
 Targets = Literal["numbers", "labels"]
+Number = TypeVar("Number", int, float)
 
 
 class Defaults(NamedTuple):
@@ -51,7 +53,7 @@ NOISE_FACTOR = 10.0
 COLD = 1e-4
 
 
-def value_or(value: float | None, default: float) -> float:
+def value_or(value: Number | None, default: Number) -> Number:
     """`value`, if there is one."""
     return default if value is None else value
 
@@ -102,8 +104,10 @@ def inner_update(
     if "temperature" in names:
         given["temperature"] = value_or(temperature, COLD)
     # In units of squared error for numbers and `paper` (see docs/deviations.md).
+    steps = value_or(steps, defaults.inner_steps)
+    require_counts(inner_steps=steps)
     size = value_or(step_size, {"paper": defaults.step_size, "authors": 0.001}[settings])
-    return kind(size, steps or defaults.inner_steps, learned_steps=learned_steps, **given)
+    return kind(size, steps, learned_steps=learned_steps, **given)
 
 
 def bayesian_posterior(

@@ -199,9 +199,9 @@ def bmaml(
         temperature=temperature,
         learned_steps=learned_steps,
     )
-    steps = {"paper": defaults.leader_steps, "authors": None}[settings]
+    ahead = (defaults.leader_steps if settings == "paper" else None) or update.steps
     leader = Chaser(
-        leader_steps or steps or update.steps,
+        value_or(leader_steps, ahead),
         value_or(leader_step_size, update.step_size),
         noise_from_query=settings == "paper",
         distance=named(distance, DISTANCES, "distance"),

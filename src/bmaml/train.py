@@ -14,6 +14,7 @@ import jax
 from jax.sharding import Mesh
 from jaxtyping import PyTree
 
+from bmaml.checks import require_counts
 from bmaml.held_out import validate_tasks
 from bmaml.learner import Learner
 from bmaml.meta_update import compile_updates, over_seeds
@@ -87,9 +88,7 @@ def fit_seeds(
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, but is {seeds}.")
     every = _default_interval(steps) if validate_every is None else validate_every
-    for name, value in {"steps": steps, "batch_size": batch_size, "validate_every": every}.items():
-        if value < 1:
-            raise ValueError(f"{name} is {value}; it must be at least 1.")
+    require_counts(steps=steps, batch_size=batch_size, validate_every=every)
     mesh = task_mesh(devices)
     # Of several processes, the first writes for all.
     written = out if processes.is_first() else None

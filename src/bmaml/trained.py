@@ -130,8 +130,6 @@ class Trained:
         Returns:
             The posterior; ask it to `predict`.
         """
-        if steps is not None and steps < 0:
-            raise ValueError(f"steps is {steps}; adaptation takes 0 or more.")
         support = Data(_rows("x", x, self.example.x), _rows("y", y, self.example.y))
         if support.x.shape[0] != support.y.shape[0]:
             raise ValueError(

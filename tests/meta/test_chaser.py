@@ -12,10 +12,16 @@ from tests.helpers import as_float64, initial_particles, one_task, small_learner
 EVERYTHING = ("weights", "likelihood", "prior")
 
 
-def test_loss_is_zero_without_leader_steps():
-    learner = small_learner(meta=Chaser(leader_steps=0, noise_from_query=False))
-    initial = initial_particles(learner)
-    assert float(learner.meta.loss(learner.posterior, learner.inner, initial, one_task())) == 0.0
+def test_loss_vanishes_with_the_square_of_the_leaders_step():
+    """It is the distance that the leader goes, and nothing else."""
+
+    def loss(leader_step_size):
+        learner = small_learner(meta=Chaser(1, leader_step_size, noise_from_query=False))
+        initial = initial_particles(learner)
+        return float(learner.meta.loss(learner.posterior, learner.inner, initial, one_task()))
+
+    assert loss(1e-5) > 0
+    assert loss(1e-4) == pytest.approx(100 * loss(1e-5), rel=1e-2)
 
 
 def test_loss_is_the_distance_to_a_leader_on_all_data():

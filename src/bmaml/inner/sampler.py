@@ -29,6 +29,7 @@ class Sampler(InnerUpdate):
     metric: PyTree = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.temperature < 0:
             raise ValueError(f"The temperature is {self.temperature}; it must not be negative.")
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml import particles as sets
+from bmaml.checks import require_counts, require_positive
 from bmaml.inner import step_control
 
 
@@ -47,6 +48,10 @@ class InnerUpdate(ABC):
     learned_steps: bool = field(default=False, kw_only=True)
     # The values of what is learned, by name; see `bind`.
     variables: dict[str, Any] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        require_positive(step_size=self.step_size)
+        require_counts(steps=self.steps)
 
     @property
     def learns(self) -> bool:
@@ -108,6 +113,8 @@ class InnerUpdate(ABC):
     ) -> PyTree:
         """Move the set `steps` times."""
         steps = self.steps if steps is None else steps
+        if steps < 0:
+            raise ValueError(f"steps is {steps}; adaptation takes 0 or more.")
         step_size = self.step_size if step_size is None else step_size
         if steps == 0:
             return particles

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
+from bmaml.checks import require_counts, require_positive
 from bmaml.distances import Distance, PairedSquared
 from bmaml.inner.update import InnerUpdate
 from bmaml.meta.objective import MetaObjective
@@ -40,6 +41,10 @@ class Chaser(MetaObjective):
     noise_from_query: bool = True
     distance: Distance = field(default_factory=PairedSquared)
     held: tuple[str, ...] = ("prior",)
+
+    def __post_init__(self) -> None:
+        require_counts(leader_steps=self.leader_steps)
+        require_positive(leader_step_size=self.leader_step_size)
 
     def loss(
         self,

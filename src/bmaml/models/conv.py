@@ -126,7 +126,8 @@ class ConvFeatures:
         self._blocks_for(x.shape)
         x = jnp.asarray(x, weights[0].kernel.dtype)
         if self.norm in ("task", "transductive") and statistics is None:
-            features, statistics = _run(self.norm, weights, x, None)
+            maps, statistics = _run_blocks(self.norm, weights, x, None)
+            features = maps.reshape(x.shape[0], -1)
         else:
             features = _run_by_rows(self.norm, weights, x, statistics)
             statistics = () if statistics is None else statistics
@@ -188,13 +189,8 @@ def conv(ways: int, **options: Any) -> Model:
     return Model(init, apply)
 
 
-def _run(norm: str, weights: Any, x: Any, statistics: Statistics | None) -> tuple[Features, Statistics]:
-    maps, used = _run_blocks(norm, weights, x, statistics)
-    return maps.reshape(x.shape[0], -1), used
-
-
 def _run_by_rows(norm: str, weights: Any, x: Any, statistics: Statistics | None) -> Features:
-    """The same where no row depends on another.
+    """The features where no row depends on another.
 
     Of all maps those of the first block are by far the largest and, made of one or three channels, the
     least work: they are never kept. The others are, if memory allows.

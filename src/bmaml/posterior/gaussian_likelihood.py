@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from bmaml.checks import require_positive
 from bmaml.posterior.gamma import Gamma
 from bmaml.posterior.likelihood import Likelihood, check_shapes
 from bmaml.predictive import RegressionPrediction
@@ -24,6 +25,9 @@ class GaussianLikelihood(Likelihood):
     hyperprior: Gamma = field(default_factory=lambda: Gamma(2.0, 0.2))
     step_scale: float = 0.01
     unit_steps: bool = True
+
+    def __post_init__(self) -> None:
+        require_positive(initial_precision=self.initial_precision)
 
     def init(self) -> Float[Array, ""]:
         """log γ₀."""

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from bmaml.checks import require_positive
 from bmaml.posterior.gamma import Gamma
 from bmaml.posterior.prior import Prior
 
@@ -22,6 +23,9 @@ class GaussianPrior(Prior):
     initial_precision: float = 0.01
     hyperprior: Gamma = field(default_factory=lambda: Gamma(2.0, 2.0))
     step_scale: float = 1e-4
+
+    def __post_init__(self) -> None:
+        require_positive(initial_precision=self.initial_precision)
 
     def init(self) -> Float[Array, ""]:
         """log λ₀."""
