@@ -38,6 +38,15 @@ def test_writes_table_and_both_figures(finished):
             assert (finished / f"{name}.{suffix}").stat().st_size > 1000
 
 
+def test_writes_the_test_scores_along_every_training(finished):
+    rows = list(csv.DictReader((finished / "curves.csv").read_text().splitlines()))
+    assert [row["update"] for row in rows] == ["2", "4"] * 4
+    path = finished / "parts" / "K3-T20-bmaml-M2-seed1-curve.jsonl"
+    last = json.loads(path.read_text().splitlines()[-1])
+    assert (rows[-1]["method"], rows[-1]["seed"]) == ("bmaml", "1")
+    assert float(rows[-1]["mse"]) == pytest.approx(last["mse"], abs=1e-4)
+
+
 def test_every_method_is_tuned_over_the_same_grid(finished):
     for method in ("maml-M1", "bmaml-M2"):
         record = json.loads((finished / "parts" / f"K3-T20-{method}-tuning.json").read_text())

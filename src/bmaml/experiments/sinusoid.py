@@ -102,11 +102,12 @@ def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: boo
         result["curve"] = read_curve(out / "parts" / f"{name}-curve.jsonl")
     with reporting_write_errors(out):
         sinusoid_figures.write_csv(results, out / "results.csv")
+        sinusoid_figures.write_curves(results, out / "curves.csv")
         sinusoid_figures.write_markdown(results, out / "results.md")
         sinusoid_figures.draw_curves(results, out / "curves")
         sinusoid_figures.draw_fits(fitted(scale, out), out / "fits")
     sinusoid_figures.print_table(results)
-    print(f"Written to {out}: results.csv, results.md, curves and fits as .png and .svg")
+    print(f"Written to {out}: results.csv, curves.csv, results.md, curves and fits as .png and .svg")
 
 
 def score(trained: Trained, source: TaskSource) -> dict[str, Any]:

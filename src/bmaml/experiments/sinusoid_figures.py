@@ -40,6 +40,19 @@ def write_csv(results: list[Result], path: Path) -> None:
             )
 
 
+def write_curves(results: list[Result], path: Path) -> None:
+    """One row for each validation of each training: its test scores at that update."""
+    scores = ("mse", "particle_mse", "nll", "coverage")
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*SETTING, "seed", "update", *scores])
+        for result in results:
+            setting = [result["part"][name] for name in SETTING]
+            for point in result["curve"]:
+                found = [f"{point[name]:.4f}" for name in scores]
+                writer.writerow([*setting, result["seed"], point["step"], *found])
+
+
 HEADINGS = (
     *("K", "tasks", "method", "seeds", "step size", "MSE", "MSE per particle", "NLL"),
     *("coverage", "CRPS", "MSE, 10 steps"),
