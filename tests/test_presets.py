@@ -168,7 +168,7 @@ def test_variants_that_do_not_exist_or_go_together_are_refused(options, sentence
 def test_numbers_that_mean_nothing_are_refused_by_name(option, value):
     for method in METHODS:
         if option in options_of(method):
-            with pytest.raises(ValueError, match=rf"{option} is {value}; it must be"):
+            with pytest.raises(ValueError, match=rf"{option} is {value!r}; it must be"):
                 METHODS[method](SMOOTH, **{option: value})
 
 

@@ -3,16 +3,31 @@
 import math
 from typing import Any
 
+import jax
+import numpy as np
+
 
 def require_positive(**settings: Any) -> None:
-    """Refuse what is not a finite number above zero; arrays, which may be traced, pass unseen."""
+    """Refuse what is not a finite number above zero; arrays of JAX may be traced, and pass unseen."""
     for name, value in settings.items():
-        if isinstance(value, int | float) and not 0 < value < math.inf:
-            raise ValueError(f"{name} is {value}; it must be a number above 0.")
+        number = isinstance(value, int | float | np.number) and 0 < value < math.inf
+        if not number and not isinstance(value, jax.Array):
+            raise ValueError(f"{name} is {value!r}; it must be a number above 0.")
 
 
-def require_counts(**settings: int) -> None:
-    """Refuse what is not at least one."""
+def require_counts(**settings: Any) -> None:
+    """Refuse what is not a whole number of at least one."""
+    _require_whole(1, settings)
+
+
+def require_whole(**settings: Any) -> None:
+    """Refuse what is not a whole number of at least zero."""
+    _require_whole(0, settings)
+
+
+def _require_whole(least: int, settings: dict[str, Any]) -> None:
     for name, value in settings.items():
-        if value < 1:
-            raise ValueError(f"{name} is {value}; it must be at least 1.")
+        if not isinstance(value, int | np.integer):
+            raise ValueError(f"{name} is {value!r}; it must be a whole number.")
+        if value < least:
+            raise ValueError(f"{name} is {value}; it must be at least {least}.")

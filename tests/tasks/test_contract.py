@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bmaml.tasks import TASK_SOURCES, TaskSource
+from bmaml.tasks.source import require_split
 from bmaml.tasks.task_set import as_task_set
 from tests.tasks.images.made_up import paint
 from tests.tasks.test_table import tasks_of
@@ -72,3 +73,8 @@ def test_tasks_are_held_out_the_same_for_every_training(source):
     batch = source.batch(source.training_set(jax.random.key(0)), jax.random.key(1), 2)
     assert task.support.x.shape[1:] == batch.support.x.shape[2:]
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(task))
+
+
+def test_a_split_that_there_is_not_is_refused_by_name():
+    with pytest.raises(ValueError, match="no held-out split 'tset': use 'validation' or 'test'"):
+        require_split("tset")

@@ -13,6 +13,7 @@ import pandas
 from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bmaml.checks import require_whole
 from bmaml.errors import BmamlError, OutsideTrainingWarning
 from bmaml.estimators.one_task import adapt_to, predict_at
 from bmaml.estimators.portable import pack, unpack, with_shared_code
@@ -94,8 +95,8 @@ class FewShot(Settings):
             An estimator of this task; this one, and those of other tasks, stay as they are.
         """
         check_is_fitted(self, "model_")
-        if steps is not None and steps < 0:
-            raise ValueError(f"steps is {steps}; adaptation takes 0 or more.")
+        if steps is not None:
+            require_whole(steps=steps)
         frame, targets = features(self, X, reset=False, fewest_rows=0), self._targets(y)
         check_consistent_length(frame, targets)
         self._warn(frame.assign(**{self.model_.encoding.target: targets}), with_targets=True)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml import particles as sets
-from bmaml.checks import require_counts, require_positive
+from bmaml.checks import require_counts, require_positive, require_whole
 from bmaml.inner import step_control
 
 
@@ -113,8 +113,7 @@ class InnerUpdate(ABC):
     ) -> PyTree:
         """Move the set `steps` times."""
         steps = self.steps if steps is None else steps
-        if steps < 0:
-            raise ValueError(f"steps is {steps}; adaptation takes 0 or more.")
+        require_whole(steps=steps)
         step_size = self.step_size if step_size is None else step_size
         if steps == 0:
             return particles

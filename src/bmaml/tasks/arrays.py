@@ -5,7 +5,7 @@ from typing import Any
 
 from jaxtyping import Array, Key
 
-from bmaml.tasks.source import Split, TaskSource, choose
+from bmaml.tasks.source import Split, TaskSource, choose, require_split
 from bmaml.tasks.task import Task
 
 
@@ -27,6 +27,7 @@ class Arrays(TaskSource):
 
     def held_out(self, split: Split) -> Task:
         """The tasks given for this split."""
+        require_split(split)
         if split == "test" and self.test is None:
             raise ValueError("These tasks have no test split: give `test=` to `Arrays`.")
         return self.validation if split == "validation" else self.test  # type: ignore[return-value]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from bmaml.tasks.source import Split, TaskSource, choose
+from bmaml.tasks.source import Split, TaskSource, choose, require_split
 from bmaml.tasks.task import Data, Task
 
 
@@ -59,6 +59,7 @@ class Sinusoid(TaskSource):
 
     def held_out(self, split: Split) -> Task:
         """Fresh tasks under a key of the split's own."""
+        require_split(split)
         key = jax.random.fold_in(jax.random.key(20180611), {"validation": 1, "test": 2}[split])
         return self.draw(key, self.held_out_tasks, self.held_out_query)
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 from jaxtyping import Array, Key
@@ -55,6 +55,13 @@ class TaskSource(ABC):
     @abstractmethod
     def held_out(self, split: Split) -> Task | TaskSet:
         """Tasks that no training set contains, the same for every training seed; stacked or compact."""
+
+
+def require_split(split: str) -> None:
+    """Refuse a name that is no held-out split."""
+    if split not in get_args(Split):
+        names = " or ".join(map(repr, get_args(Split)))
+        raise ValueError(f"There is no held-out split {split!r}: use {names}.")
 
 
 def choose(tasks: Task, key: Key[Array, ""], count: int) -> Task:

@@ -16,7 +16,7 @@ from bmaml.tables.encoding import Encoding
 from bmaml.tables.prepare import Prepared, TaskRows
 from bmaml.tables.read import read_table
 from bmaml.tasks.distinct import distinct
-from bmaml.tasks.source import Rows, Split, TaskSource
+from bmaml.tasks.source import Rows, Split, TaskSource, require_split
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet
 
@@ -167,6 +167,7 @@ class TableTasks(TaskSource):
 
     def held_out(self, split: Split) -> TaskSet:
         """Episodes with random numbers of support rows, as in training."""
+        require_split(split)
         rows = self._rows(split)
         repeats = math.ceil(HELD_OUT_EPISODES / len(rows.counts))
         numbers = _numbers(rows, np.arange(len(rows.counts)), 0, repeats, HELD_OUT_KEYS[split])

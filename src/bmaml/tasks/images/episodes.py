@@ -18,7 +18,7 @@ from bmaml.tasks.images.episode import EpisodeIndex, ImageClasses, draw_episodes
 from bmaml.tasks.images.image_file import ImageForm
 from bmaml.tasks.images.looks import Ranges, ranges_of
 from bmaml.tasks.images.skipped import warn_of_small_classes
-from bmaml.tasks.source import Rows, Split, TaskSource
+from bmaml.tasks.source import Rows, Split, TaskSource, require_split
 from bmaml.tasks.task import Task
 from bmaml.tasks.task_set import TaskSet
 
@@ -124,6 +124,7 @@ class ImageEpisodes(TaskSource):
 
     def held_out(self, split: Split) -> TaskSet:
         """Tasks of classes that training never sees, the same ones whatever the training seed."""
+        require_split(split)
         return self._held_out(split, HELD_OUT_KEYS[split], 0)
 
     def held_out_with_unknown(self, split: Split) -> TaskSet:
@@ -131,6 +132,7 @@ class ImageEpisodes(TaskSource):
 
         There are as many unknown as known classes, or as many as the split still has.
         """
+        require_split(split)
         usable = self._usable(split, self.shots + self._held_out_query(split))
         available = int(np.sum(usable)) * (4 if self.rotates(split) else 1)
         unknown_ways = max(1, min(self.ways, available - self.ways))
