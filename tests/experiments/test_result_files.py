@@ -28,5 +28,5 @@ def test_names_are_those_of_the_files(tmp_path):
 
 
 def test_a_name_that_is_none_is_answered_with_those_there_are():
-    with pytest.raises(BmamlError, match=r"'K5-maml-M1-seed1'.*K10-bmaml-M10.*one of 0, 3"):
+    with pytest.raises(BmamlError, match=r"'K5-maml-M1-seed1'.*K10-bmaml-M10.*-seed0, -seed3"):
         choose(PARTS, (0, 3), "K5-maml-M1-seed1")

@@ -20,9 +20,9 @@ def choose(parts: Iterable[Named], seeds: Sequence[int], only: str | None) -> li
     chosen = [pair for pair in everything if only is None or training_name(*pair).startswith(only)]
     if not chosen:
         names = ", ".join(dict.fromkeys(str(part) for part, _ in everything))
+        endings = ", ".join(f"-seed{seed}" for seed in seeds)
         raise BmamlError(
-            f"No part of the experiment begins with {only!r}; there are: {names}, each with -seed and "
-            f"one of {', '.join(map(str, seeds))} after it."
+            f"No part of the experiment begins with {only!r}; there are: {names}, each with {endings}."
         )
     return chosen
 
