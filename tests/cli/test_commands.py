@@ -94,7 +94,10 @@ def test_wrong_options_are_named(arguments, words):
     [
         (("--steps", 0), ("at least 1",)),
         (("--shots", 0), ("at least one",)),
-        (("--particles", 0), ("at least one",)),
+        (("--particles", 0), ("num_particles is 0", "at least 1")),
+        (("--inner-steps", 0), ("inner_steps is 0", "at least 1")),
+        (("--step-size", -1), ("step_size is -1", "above 0")),
+        (("--leader-steps", 0), ("leader_steps is 0", "at least 1")),
         (("--num-tasks", 3), ("meta-batch of 10", "3")),
         (("--method", "maml", "--particles", 5), ("one particle",)),
     ],

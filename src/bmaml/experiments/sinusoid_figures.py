@@ -16,6 +16,7 @@ from bmaml.tasks import Data, Task
 from bmaml.tasks.sinusoid import draw_wave
 
 SCORES = ("mse", "particle_mse", "nll", "coverage", "crps")
+HIGHEST = 6.0  # error that a picture of curves shows
 SETTING = ("shots", "num_tasks", "method", "num_particles")
 
 
@@ -89,6 +90,7 @@ def draw_curves(results: list[Result], path: Path) -> None:
     figure, axes = plt.subplots(
         1, len(settings), figsize=(1.0 + 3.6 * len(settings), 3.4), squeeze=False
     )
+    worst = max((point["mse"] for result in results for point in result["curve"]), default=HIGHEST)
     for axis, (shots, num_tasks) in zip(axes[0], settings, strict=True):
         for (k, t, method, size), group in groups.items():
             if (k, t) != (shots, num_tasks):
@@ -100,7 +102,7 @@ def draw_curves(results: list[Result], path: Path) -> None:
             figures.draw_curve(axis, steps, curves, method, size)
         axis.set_title(f"{shots}-shot, {num_tasks} training tasks", fontsize=10)
         axis.set_xlabel("meta-updates")
-        axis.set_ylim(0, 6)
+        axis.set_ylim(0, min(1.05 * worst, HIGHEST))
         axis.grid(alpha=0.3)
     axes[0, 0].set_ylabel("test MSE")
     axes[0, 0].legend(fontsize=8, frameon=False)
