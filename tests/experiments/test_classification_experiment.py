@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bmaml.errors import BmamlError
-from bmaml.experiments import active, classification, study
+from bmaml.experiments import active, classification, result_files, study
 from bmaml.experiments.classification import SCALES, Scale
 
 TINY = Scale(
@@ -84,6 +84,21 @@ def test_active_learning_uses_the_trained_learners(finished):
     as_chosen = active.curve(trained, tasks, pool=active.POOL, count=0, steps=7)
     assert first == pytest.approx(float(as_chosen["nll"][0]), rel=1e-5)
     assert (finished / "active.png").stat().st_size > 1000
+
+
+def test_results_of_an_older_version_are_named(tmp_path):
+    part = classification.parts(TINY)[1]
+    result_files.prepare_folder(tmp_path)
+    result = result_files.result_path(tmp_path, part, 0)
+    result.write_text(json.dumps({"test": {}}))
+    with pytest.raises(BmamlError, match=r"M5-seed0\.json does not say .* remove it"):
+        active.run(part, 0, tmp_path, progress=False)
+    result.write_text(json.dumps({"adaptation_steps": {"trained": 10, "chosen": 50}}))
+    curves = active.path_of(tmp_path, part, 0)
+    for found, told in (({}, "is damaged"), ({"adaptation_steps": 10}, "other settings")):
+        curves.write_text(json.dumps({"curves": {}, **found}))
+        with pytest.raises(BmamlError, match=told):
+            active.run(part, 0, tmp_path, progress=False)
 
 
 def test_images_that_do_not_come_along_must_be_given(tmp_path):

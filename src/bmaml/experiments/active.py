@@ -49,8 +49,12 @@ def reproduce(
     classification.train_all(trainings, scale, out, progress)
     for part, seed in trainings:
         run(part, seed, out, progress)
-    paths = [path_of(out, part, seed) for part in everything for seed in scale.seeds]
-    results = [json.loads(path.read_text()) for path in paths if path.exists()]
+    results = [
+        result_files.require_same(path, adaptation_steps=chosen_steps(out, part, seed))
+        for part in everything
+        for seed in scale.seeds
+        if (path := path_of(out, part, seed)).exists()
+    ]
     with reporting_write_errors(out):
         write_csv(results, out / "active.csv")
         draw(results, out / "active")
@@ -65,14 +69,25 @@ def path_of(out: Path, part: Part, seed: int) -> Path:
     return out / "parts" / f"{result_files.training_name(part, seed)}-active.json"
 
 
+def chosen_steps(out: Path, part: Part, seed: int) -> int:
+    """How many steps of adaptation the classification experiment chose for a training."""
+    path = result_files.result_path(out, part, seed)
+    try:
+        return result_files.require_same(path)["adaptation_steps"]["chosen"]
+    except KeyError as error:
+        raise BmamlError(
+            f"{path} does not say how many steps of adaptation were chosen (an older version wrote "
+            "it): remove it, and that training is scored again."
+        ) from error
+
+
 def run(part: Part, seed: int, out: Path, progress: bool) -> None:
     """The curves of one training, one for each acquisition."""
-    path = path_of(out, part, seed)
+    path, steps = path_of(out, part, seed), chosen_steps(out, part, seed)
     if path.exists():
+        result_files.require_same(path, adaptation_steps=steps)
         return
     trained = study.load_run(result_files.run_path(out, part, seed))
-    result = result_files.require_same(result_files.result_path(out, part, seed))
-    steps = result["adaptation_steps"]["chosen"]
     tasks = part.recipe(None).task_source().held_out("test")
     curves = {}
     for acquisition in ACQUISITIONS:
