@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bmaml.checks import require_counts, require_positive, require_whole
+from bmaml.checks import require_counts, require_positive, require_seeds, require_whole
 
 
 @pytest.mark.parametrize("value", [1e-9, 1, np.float32(0.5), jnp.asarray(-1.0)])
@@ -44,3 +44,18 @@ def test_what_is_too_small_is_refused():
         require_counts(steps=0)
     with pytest.raises(ValueError, match="steps is -1; it must be at least 0"):
         require_whole(steps=-1)
+
+
+def test_seeds_are_whole_numbers_of_32_bits():
+    require_seeds([0, 2**32 - 1, np.int64(7)])
+    for seed in (2**32, 99999999999999999999):
+        with pytest.raises(ValueError, match=f"seed is {seed}; it must be below 4294967296"):
+            require_seeds([1, seed])
+    for seed, told in ((-1, "at least 0"), ("a", "a whole number"), (1.5, "a whole number")):
+        with pytest.raises(ValueError, match=rf"seed is {seed!r}; it must be {told}"):
+            require_seeds([seed])
+
+
+def test_seeds_that_pass_have_keys_of_their_own():
+    seeds = (0, 1, 2**31, 2**32 - 1)
+    assert len({tuple(jax.random.key_data(jax.random.key(seed)).tolist()) for seed in seeds}) == 4

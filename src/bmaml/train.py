@@ -14,7 +14,7 @@ import jax
 from jax.sharding import Mesh
 from jaxtyping import PyTree
 
-from bmaml.checks import require_counts
+from bmaml.checks import require_counts, require_seeds
 from bmaml.held_out import validate_tasks
 from bmaml.learner import Learner
 from bmaml.meta_update import compile_updates, over_seeds
@@ -84,7 +84,9 @@ def fit_seeds(
     Returns:
         A `Trained` for each seed, in order.
     """
-    seeds = [int(seed) for seed in seeds]
+    seeds = list(seeds)
+    require_seeds(seeds)
+    seeds = [int(seed) for seed in seeds]  # of NumPy's kinds, too: they are written down
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, but is {seeds}.")
     every = _default_interval(steps) if validate_every is None else validate_every

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from bmaml.tasks.source import Split, TaskSource, choose, require_split
+from bmaml.tasks.source import Split, TaskSource, choose, require_split, require_task_count
 from bmaml.tasks.task import Data, Task
 
 
@@ -46,8 +46,7 @@ class Sinusoid(TaskSource):
     def __post_init__(self) -> None:
         if self.shots < 1 or (self.query_shots is not None and self.query_shots < 1):
             raise ValueError("A task needs at least one support and one query point.")
-        if self.num_tasks is not None and self.num_tasks < 1:
-            raise ValueError(f"num_tasks is {self.num_tasks}; it must be at least 1, or None.")
+        require_task_count(self.num_tasks)
 
     def training_set(self, key: Key[Array, ""]) -> Any:
         """The |T| tasks of one meta-training, or nothing if tasks never run out."""

@@ -64,6 +64,15 @@ def require_split(split: str) -> None:
         raise ValueError(f"There is no held-out split {split!r}: use {names}.")
 
 
+def require_task_count(num_tasks: int | None) -> None:
+    """Refuse a number of training tasks that is none; None is no number, but tasks without end."""
+    if num_tasks is not None and num_tasks < 1:
+        raise ValueError(
+            f"num_tasks is {num_tasks}; it must be at least 1, or for tasks without end None (on the "
+            "command line, 0)."
+        )
+
+
 def choose(tasks: Task, key: Key[Array, ""], count: int) -> Task:
     """`count` different tasks out of a stack, at random."""
     available = jax.tree.leaves(tasks)[0].shape[0]

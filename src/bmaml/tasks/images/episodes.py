@@ -18,7 +18,7 @@ from bmaml.tasks.images.episode import EpisodeIndex, ImageClasses, draw_episodes
 from bmaml.tasks.images.image_file import ImageForm
 from bmaml.tasks.images.looks import Ranges, ranges_of
 from bmaml.tasks.images.skipped import warn_of_small_classes
-from bmaml.tasks.source import Rows, Split, TaskSource, require_split
+from bmaml.tasks.source import Rows, Split, TaskSource, require_split, require_task_count
 from bmaml.tasks.task import Task
 from bmaml.tasks.task_set import TaskSet
 
@@ -70,8 +70,7 @@ class ImageEpisodes(TaskSource):
             raise ValueError(f"ways is {self.ways}; telling classes apart takes at least 2.")
         if min(self.shots, self.query_shots, self.held_out_query) < 1:
             raise ValueError("A task needs at least one support and one query image of each class.")
-        if self.num_tasks is not None and self.num_tasks < 1:
-            raise ValueError(f"num_tasks is {self.num_tasks}; it must be at least 1, or None.")
+        require_task_count(self.num_tasks)
         if min(self.validation_tasks, self.test_tasks) < 1:
             raise ValueError("validation_tasks and test_tasks must be at least 1.")
 
