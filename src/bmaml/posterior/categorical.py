@@ -36,6 +36,11 @@ class Categorical(JudgedApart):
         """The log probability of each label at β = 1, where adaptation and meta-training are."""
         return label_log_probs(outputs, y)
 
+    def row_divergences(self, outputs: Array, others: Array) -> Float[Array, " rows"]:
+        r"""$\mathrm{KL}(p\,\Vert\,p')$ at each row at β = 1; `others` are primed."""
+        log_these, log_others = jax.nn.log_softmax(outputs), jax.nn.log_softmax(others)
+        return jnp.sum(jnp.exp(log_these) * (log_these - log_others), axis=-1)
+
     def predictive_log_prob(
         self,
         variables: Float[Array, ""],

@@ -31,6 +31,10 @@ class Likelihood(ABC):
     def prediction(self, variables: PyTree, outputs: Float[Array, "M ..."]) -> Any:
         """The predictive mixture of M particles, from their stacked variables and outputs."""
 
+    def row_divergences(self, outputs: Array, others: Array) -> Float[Array, " rows"]:
+        """How far other outputs are from these in what they predict; by default the mean square."""
+        return jnp.mean(jnp.square(outputs - others).reshape(outputs.shape[0], -1), axis=1)
+
     def log_hyperprior(self, variables: PyTree) -> Float[Array, ""] | float:
         """The log density of the variables themselves."""
         return 0.0
