@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
 Tree = TypeVar("Tree")
 
@@ -84,6 +84,15 @@ def inner_products(left: PyTree, right: PyTree) -> Float[Array, " M"]:
 def scale(factors: Float[Array, " M"], particles: Tree) -> Tree:
     """Multiply particle m by `factors[m]`."""
     return jax.tree.map(lambda leaf: factors.reshape((-1,) + (1,) * (leaf.ndim - 1)) * leaf, particles)
+
+
+def where(chosen: Bool[Array, " M"], left: Tree, right: Tree) -> Tree:
+    """Particle m of `left` where `chosen[m]`, else that of `right`."""
+    return jax.tree.map(
+        lambda one, other: jnp.where(chosen.reshape((-1,) + (1,) * (one.ndim - 1)), one, other),
+        left,
+        right,
+    )
 
 
 def add(left: Tree, right: Tree) -> Tree:

@@ -7,8 +7,12 @@ import pytest
 
 from bmaml import particles as sets
 from bmaml.inner import INNER_UPDATES, Target
+from bmaml.models import mlp
+from bmaml.posterior.posterior import LARGEST_CHANGE
+from bmaml.tasks import Data
 from tests.helpers import bayesian_posterior, initial_particles, one_task, small_learner
 
+RELU = mlp(1, 1, hidden=(20, 20))
 ALL = pytest.mark.parametrize("name", list(INNER_UPDATES))
 
 
@@ -86,6 +90,35 @@ def test_a_thousand_steps_never_blow_up(name, step_size, far):
     size = sum(leaf[0].size for leaf in jax.tree.leaves(adapted))
     loss = 10.0 + getattr(update, "temperature", 0.0) * size
     assert np.all(density(adapted, support) > density(initial_particles(learner), support) - loss)
+
+
+@ALL
+@pytest.mark.parametrize("far", [1e3, 1e4, 1e8, 1e25])
+def test_targets_far_outside_never_blow_up(name, far):
+    """What no noise level that training knew explains; the square of the largest is infinite."""
+    learner = small_learner(INNER_UPDATES[name](step_size=0.03), posterior=bayesian_posterior(RELU))
+    initial, x = initial_particles(learner), jnp.array([[-2.0], [0.0], [1.0]])
+    support = Data(x, far * jnp.array([[1.0], [-1.0], [0.5]]))
+    adapt = jax.jit(learner.adapt, static_argnames="steps")
+    adapted = adapt(initial, support, steps=300, key=jax.random.key(0))
+    prediction = learner.predict(adapted, jnp.array([[0.0], [3.0]]))
+    assert np.all(np.isfinite(prediction.std))
+    assert np.max(np.abs(prediction.mean)) < 100.0 * far
+    # Noise itself may lead a little farther.
+    change = np.abs(np.asarray(adapted.likelihood - initial.likelihood))
+    assert np.max(change) < LARGEST_CHANGE + 0.5 * getattr(learner.inner, "temperature", 1e-5)
+
+
+def test_bounded_moves_are_those_of_precisions_alone():
+    posterior = bayesian_posterior()
+    fresh = posterior.init(jax.random.key(0), jnp.zeros((1, 1)))
+    start = jax.tree.map(jnp.ones_like, fresh)
+    move = jax.tree.map(lambda leaf: jnp.full_like(leaf, -50.0), fresh)
+    moved = posterior.bound(move, start, start)
+    jax.tree.map(np.testing.assert_array_equal, moved.weights, move.weights)
+    np.testing.assert_allclose([moved.likelihood, moved.prior], -LARGEST_CHANGE, rtol=1e-6)
+    small = jax.tree.map(lambda leaf: 0.01 * leaf, move)
+    jax.tree.map(np.testing.assert_array_equal, posterior.bound(small, start, start), small)
 
 
 @ALL

@@ -80,7 +80,9 @@ class HMC(Sampler):
         if self.step_control or self.metropolis:
             draws = jax.random.uniform(accept_key, shares.shape, shares.dtype)
             shares = self._shares(target, start, root, step_size, draws)
-        return self._leapfrog(target, start, root, step_size * shares).particles
+        end = self._leapfrog(target, start, root, step_size * shares).particles
+        # A refused trajectory has no step, but no step along an infinite score is not a number.
+        return sets.where(shares > 0, end, particles)
 
     def _shares(
         self, target: Target, start: Phase, root: PyTree, step_size: float, draws: Float[Array, " M"]
@@ -98,6 +100,7 @@ class HMC(Sampler):
             """By how much the energy rises, and whether step control has nothing against it."""
             end = replace(self, first_order=True)._leapfrog(target, start, root, step_size * shares)
             rises = end.energy() - before - rounding
+            rises = jnp.where(self._within(target, start.particles, end.particles), rises, jnp.inf)
             gained = jnp.maximum(end.kinetic() - speed, 0.0)
             # A comparison with NaN, such as infinity less infinity, is false.
             return rises, rises - MARGIN * gained <= TOLERANCE * self.temperature
@@ -119,6 +122,16 @@ class HMC(Sampler):
         if self.metropolis:
             shares = jnp.where(rises <= -self.temperature * jnp.log(draws), shares, 0.0)
         return shares
+
+    def _within(self, target: Target, start: PyTree, end: PyTree) -> Bool[Array, " M"]:
+        """Whether a particle may go there: a wall that trajectories are refused at."""
+        moves = jax.tree.map(jnp.subtract, end, start)
+        inside = jax.tree.map(
+            lambda move, bounded: jnp.all((move == bounded).reshape(move.shape[0], -1), axis=1),
+            moves,
+            target.bounded(moves, start),
+        )
+        return jax.tree.reduce(jnp.logical_and, inside)
 
     def _leapfrog(
         self, target: Target, start: Phase, root: PyTree, step_sizes: Float[Array, " M"]

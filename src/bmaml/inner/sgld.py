@@ -32,6 +32,7 @@ class SGLD(Sampler):
         log_densities, scores = self.scores(target, particles)
         metric = self.metric_at(target, particles)
         drift = multiply(metric, jax.tree.map(lambda leaf: step_size * leaf, scores))
+        drift = target.bounded(drift, particles)
         shares = jnp.ones_like(log_densities)
         if self.step_control:
             shares = step_control.share_of_move(
@@ -39,4 +40,6 @@ class SGLD(Sampler):
             )
         spread = jnp.sqrt(2.0 * step_size * self.temperature * shares)
         noise = multiply(roots(metric), standard_normal(key, particles))
-        return sets.add(particles, sets.add(sets.scale(shares, drift), sets.scale(spread, noise)))
+        return sets.add(
+            particles, sets.add(step_control.take(shares, drift), sets.scale(spread, noise))
+        )

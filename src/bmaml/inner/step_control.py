@@ -61,3 +61,8 @@ def share_of_move(
         lambda state: (state[0] < TRIES) & ~jnp.all(state[2]), shrink, (0, full, passes(full))
     )
     return jnp.where(passed, shares, 0.0)
+
+
+def take(shares: Float[Array, " M"], moves: PyTree) -> PyTree:
+    """These shares of the moves; none of a move is nothing, though it be infinite."""
+    return sets.where(shares > 0, sets.scale(shares, moves), jax.tree.map(jnp.zeros_like, moves))

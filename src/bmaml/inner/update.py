@@ -19,11 +19,19 @@ class Target(NamedTuple):
 
     `log_density(particle)` is log p(θ | D) of one particle up to a constant. `step_scales(particle)`
     is a tree prefix of a particle with factors on the step of each part: precisions move in smaller
-    steps than weights.
+    steps than weights. `bound(move, particle, start)` shortens what may not lead any farther from
+    where a run began; nothing, unless said otherwise. `start` is where the particles of a run under
+    way began.
     """
 
     log_density: Callable[[PyTree], Float[Array, ""]]
     step_scales: Callable[[PyTree], PyTree]
+    bound: Callable[[PyTree, PyTree, PyTree], PyTree] = lambda move, particle, start: move
+    start: PyTree = None
+
+    def bounded(self, moves: PyTree, particles: PyTree) -> PyTree:
+        """Moves that lead no farther than particles may go."""
+        return moves if self.start is None else jax.vmap(self.bound)(moves, particles, self.start)
 
 
 @dataclass(frozen=True)
@@ -94,12 +102,12 @@ class InnerUpdate(ABC):
         moves = self.direction(particles, scores)
         scales = self.pool_scales(jax.vmap(target.step_scales)(particles))
         moves = jax.tree.map(lambda factor, part: sets.scale(step_size * factor, part), scales, moves)
-        moves = self.tune(moves)
+        moves = target.bounded(self.tune(moves), particles)
         if self.step_control:
             shares = step_control.share_of_move(
                 target.log_density, particles, log_densities, scores, moves
             )
-            moves = sets.scale(shares, moves)
+            moves = step_control.take(shares, moves)
         return sets.add(particles, moves)
 
     def run(
@@ -117,6 +125,7 @@ class InnerUpdate(ABC):
         step_size = self.step_size if step_size is None else step_size
         if steps == 0:
             return particles
+        target = target._replace(start=particles)
 
         def move(particles: PyTree, index: Array | int) -> PyTree:
             step_key = None if key is None else jax.random.fold_in(key, index)

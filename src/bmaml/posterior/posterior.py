@@ -1,5 +1,6 @@
 """log p(θ | D): a model, a likelihood and a prior."""
 
+import math
 from dataclasses import dataclass, replace
 
 import jax
@@ -13,6 +14,11 @@ from bmaml.posterior.likelihood import Likelihood
 from bmaml.posterior.particle import Particle
 from bmaml.posterior.prior import Prior
 from bmaml.tasks.task import Data
+
+# Of the logarithm of a precision, by the rows of one task: to noise of three times what was learned, or
+# of a third. Rows far outside what training saw would drive it anywhere, and with it the prior and the
+# particles' repulsion, which are weighed against it.
+LARGEST_CHANGE = math.log(9.0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,18 @@ class Posterior:
 
     def target(self, data: Data) -> Target:
         """This posterior given `data`, as an inner update wants it."""
-        return Target(lambda particle: self.log_density(particle, data), self.step_scales)
+        return Target(lambda particle: self.log_density(particle, data), self.step_scales, self.bound)
+
+    def bound(self, move: Particle, particle: Particle, start: Particle) -> Particle:
+        """A move that leaves precisions within `LARGEST_CHANGE` of those of `start`."""
+
+        def near(step: Array, now: Array, first: Array) -> Array:
+            return jnp.clip(step, first - LARGEST_CHANGE - now, first + LARGEST_CHANGE - now)
+
+        return move._replace(
+            likelihood=jax.tree.map(near, move.likelihood, particle.likelihood, start.likelihood),
+            prior=jax.tree.map(near, move.prior, particle.prior, start.prior),
+        )
 
     def outputs(self, particles: PyTree, x: Array) -> Float[Array, "M ..."]:
         """The network's outputs for every particle of a set."""
