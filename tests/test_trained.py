@@ -1,6 +1,7 @@
 """A trained learner: clear about its inputs, fast when warm, the same after loading."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -71,6 +72,7 @@ def test_no_steps_leave_the_particles_alone(trained):
         ([[0.0, 1.0]], [1.0], r"x has rows of shape \(2,\).*\(1,\)"),
         ([[0.0]], [[1.0, 2.0]], r"y has rows of shape \(2,\)"),
         ([["a"]], [1.0], "x is not an array of numbers"),
+        ([[1j]], [1.0], "x is not an array of numbers: complex numbers"),
         ([[0.0], [1.0, 2.0]], [1.0, 2.0], "x is not an array of numbers"),
     ],
 )
@@ -105,6 +107,12 @@ def test_compiles_once_for_each_shape_and_for_all_seeds(run):
         for shift in (0.0, 1.0):
             trained.adapt(X + shift, Y - shift).predict(X - shift)
     assert (first.compiled.adapt._cache_size(), first.compiled.predict._cache_size()) == sizes
+
+
+def test_a_transformation_is_pointed_to_the_pure_functions(run):
+    trained = run[1][0]
+    with pytest.raises(TypeError, match=r"x is being traced .* trained\.learner\.adapt"):
+        jax.jit(lambda x: trained.adapt(x, jnp.ones((2, 1))).predict(x).mean)(jnp.zeros((2, 1)))
 
 
 @pytest.mark.parametrize("index", [0, 1])

@@ -182,6 +182,11 @@ class Trained:
             raise RunError(
                 f"{run.path / 'run.json'} lacks {error}: restore it from a backup or train again."
             ) from error
+        except (AttributeError, TypeError, ValueError) as error:
+            raise RunError(
+                f"{run.path / 'run.json'} is damaged ({error}): restore it from a backup, or train "
+                "again."
+            ) from error
         if not fits:
             raise RunError(
                 f"{run.path} was trained with another model, with particles of other shapes: "
@@ -226,8 +231,15 @@ def of_seed(
 def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:
     """`values` as an array of rows like those of `like`, or a sentence on what is wrong."""
     shape = tuple(like.shape[1:])
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values)):
+        raise TypeError(
+            f"{name} is being traced by a transformation of JAX: inside of one use the pure functions, "
+            "trained.learner.adapt(trained.particles, Data(x, y)) and learner.predict(adapted, x)."
+        )
     try:
         given = np.asarray(values)
+        if np.iscomplexobj(given):
+            raise TypeError("complex numbers")
         # On the host, where looking for NaN costs no compilation. Too large becomes infinite.
         with np.errstate(over="ignore", invalid="ignore"):
             array = given.astype(like.dtype)

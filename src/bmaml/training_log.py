@@ -105,9 +105,12 @@ def read_log(path: Path) -> list[Entry]:
     with suppress(FileNotFoundError):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
-                entries.append(json.loads(line))
+                entry = json.loads(line)
             except ValueError:
                 break
+            if not isinstance(entry, dict) or not isinstance(entry.get("step"), int):
+                break
+            entries.append(entry)
     return entries
 
 

@@ -1,9 +1,11 @@
 """The command line as a user meets it: in a process of its own."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -112,14 +114,46 @@ def test_impossible_numbers_are_named(options, words, tmp_path):
 
 
 def test_a_corrupt_checkpoint_is_named(run_folder, tmp_path):
-    import shutil
-
     broken = tmp_path / "broken"
     shutil.copytree(run_folder, broken)
     for path in (broken / "checkpoints").rglob("*"):
         if path.is_file():
             path.write_bytes(b"garbage")
     one_sentence(bmaml("evaluate", broken), "damaged")
+
+
+@pytest.mark.parametrize(("name", "value"), [("seeds", "abc"), ("seeds", 3), ("example", 3)])
+def test_a_damaged_description_is_named(name, value, run_folder, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(run_folder, broken)
+    path = broken / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    one_sentence(bmaml("evaluate", broken), "run.json")
+
+
+def test_lines_of_a_log_that_are_no_entries_are_left_out(run_folder, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(run_folder, copy)
+    with open(copy / "log.jsonl", "a") as file:
+        file.write("5\n{}\n")
+    result = bmaml("evaluate", copy, "--json")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("methods",)])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_output_to_a_full_disk_is_one_sentence(arguments):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "bmaml.cli.main", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=240,
+        )
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "the disk is full" in result.stderr
 
 
 def test_images_are_trained_and_scored_like_everything_else(tmp_path, monkeypatch):

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bmaml.errors import BmamlError
-from bmaml.experiments import sinusoid
+from bmaml.errors import BmamlError, DivergedError
+from bmaml.experiments import sinusoid, study
 from bmaml.experiments.sinusoid import Scale
 
 TINY = Scale(
@@ -96,3 +96,43 @@ def test_the_paper_scale_covers_the_paper():
     scale = sinusoid.SCALES["paper"]
     assert (scale.steps, scale.shots, scale.num_tasks) == (100_000, (5, 10), (100, 1000))
     assert {size for method, size in scale.methods if method == "bmaml"} == {5, 10, 20}
+
+
+def test_a_training_that_diverges_is_scored_where_it_validated_best(finished, tmp_path, monkeypatch):
+    out = tmp_path / "copy"
+    shutil.copytree(finished, out)
+    path = out / "parts" / "K3-T20-bmaml-M2-seed1.json"
+    whole = json.loads(path.read_text())
+    path.unlink()
+
+    def diverge(*_, **__):
+        raise DivergedError("The loss is not finite at step 5.")
+
+    monkeypatch.setattr(study, "fit", diverge)
+    for _ in range(2):  # It is not tried again.
+        sinusoid.reproduce(TINY, out, progress=False)
+        monkeypatch.setattr(study, "fit", None)
+    record = json.loads(path.read_text())
+    assert (record["diverged"], whole["diverged"]) == (5, None)
+    assert record["chosen_checkpoint"] == whole["chosen_checkpoint"]
+    assert record["test"] == pytest.approx(whole["test"], rel=1e-5)
+    rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
+    assert [row["diverged"] for row in rows] == ["", "", "", "5"]
+    assert "2 (1 diverged)" in (out / "results.md").read_text()
+
+
+def test_a_training_that_diverges_before_any_validation_stops_all(finished, tmp_path, monkeypatch):
+    def diverge(*_, **__):
+        raise DivergedError("The loss is not finite at step 1.")
+
+    monkeypatch.setattr(study, "fit", diverge)
+    with pytest.raises(BmamlError, match=r"no run|not finite|diverged"):
+        sinusoid.reproduce(TINY, tmp_path, progress=False)
+
+
+def test_a_lost_curve_is_named(finished, tmp_path):
+    out = tmp_path / "copy"
+    shutil.copytree(finished, out)
+    (out / "parts" / "K3-T20-bmaml-M2-seed1-curve.jsonl").unlink()
+    with pytest.raises(BmamlError, match=r"seed1-curve.jsonl cannot be read: remove .*seed1.json"):
+        sinusoid.reproduce(TINY, out, progress=False)

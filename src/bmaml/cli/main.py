@@ -1,5 +1,6 @@
 """The `bmaml` command. Nothing here imports JAX: `bmaml --help` answers at once."""
 
+import errno
 import os
 import sys
 from typing import Annotated
@@ -29,25 +30,38 @@ Command = (
 def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn an error that a user can mend into one sentence and exit code 1."""
     try:
-        command = tyro.cli(
-            Command,  # type: ignore[arg-type]
-            prog="bmaml",
-            description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce.",
-            args=name_the_kind(sys.argv[1:] if arguments is None else arguments),
-        )
-        command.run()
-        sys.stdout.flush()
+        try:
+            command = tyro.cli(
+                Command,  # type: ignore[arg-type]
+                prog="bmaml",
+                description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce.",
+                args=name_the_kind(sys.argv[1:] if arguments is None else arguments),
+            )
+            command.run()
+        finally:  # Here, where what goes wrong with it is told: also the help, which ends by an exit.
+            sys.stdout.flush()
     except BmamlError as error:
         print(f"bmaml: {error}", file=sys.stderr, flush=True)
         if isinstance(error, LostProcessError):
             os._exit(1)  # A farewell to processes that are gone would not end, or end in a trace.
         sys.exit(1)
     except BrokenPipeError:  # whoever reads the output has seen enough, such as `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _discard_output()
+        print("bmaml: the disk is full: make room for what this prints or writes.", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("bmaml: interrupted.", file=sys.stderr)
         sys.exit(130)
+
+
+def _discard_output() -> None:
+    """Nothing more can be written there, nor should the interpreter try as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

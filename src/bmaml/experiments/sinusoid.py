@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from jaxtyping import PyTree
 
+from bmaml.errors import BmamlError
 from bmaml.experiments import figures, result_files, sinusoid_figures, study
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
@@ -135,7 +136,14 @@ def follow_on_test(
 def read_curve(path: Path) -> list[dict[str, Any]]:
     """The test scores along a training; a step that was run again after a kill counts once."""
     points = {}
-    for line in path.read_text().splitlines():
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        whole = path.with_name(path.name.replace("-curve.jsonl", ".json"))
+        raise BmamlError(
+            f"{path} cannot be read: remove {whole} as well to run that training again."
+        ) from error
+    for line in lines:
         try:
             point = json.loads(line)
         except ValueError:  # cut short by a kill

@@ -26,7 +26,7 @@ def write_csv(results: list[Result], path: Path) -> None:
         writer = csv.writer(file)
         settings = ("shots", "num_tasks", "method", "num_particles", "seed", "steps", "step_size")
         longer = [f"{name}_10_steps" for name in SCORES]
-        writer.writerow([*settings, "checkpoint", *SCORES, *longer, "commit"])
+        writer.writerow([*settings, "checkpoint", "diverged", *SCORES, *longer, "commit"])
         for result in results:
             part = result["part"]
             writer.writerow(
@@ -34,6 +34,7 @@ def write_csv(results: list[Result], path: Path) -> None:
                     *(part[name] for name in settings[:4]),
                     *(result[name] for name in settings[4:]),
                     result["chosen_checkpoint"],
+                    result.get("diverged"),
                     *(f"{result['test'][name]:.5f}" for name in SCORES),
                     *(f"{result['test_10_steps'][name]:.5f}" for name in SCORES),
                     result["commit"],
@@ -67,7 +68,9 @@ def table_rows(results: list[Result]) -> list[list[str]]:
         step = group[0]["step_size"]
         scores = [mean_and_std([result["test"][name] for result in group]) for name in SCORES]
         longer = mean_and_std([result["test_10_steps"]["mse"] for result in group])
-        setting = [str(shots), str(num_tasks), label(method, size), str(len(group))]
+        broken = sum(result.get("diverged") is not None for result in group)
+        seeds = f"{len(group)} ({broken} diverged)" if broken else str(len(group))
+        setting = [str(shots), str(num_tasks), label(method, size), seeds]
         rows.append([*setting, "default" if step is None else f"{step:g}", *scores, longer])
     return rows
 

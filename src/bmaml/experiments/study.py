@@ -78,11 +78,24 @@ def run_all(
     progress: bool = True,
     devices: int | None = None,
 ) -> None:
-    """Tune these parts and train their seeds, unless their results are there already."""
+    """Tune these parts and train their seeds, unless their results are there already.
+
+    Of a training that diverges, the checkpoint that validated best is scored, and the result says so.
+    """
     prepare_folder(out)
     for part, seed in trainings:
         step_size = tune(part, scale, out, progress, devices)
-        run(part, scale, seed, step_size, out, score, on_validation, progress, devices)
+        try:
+            run(part, scale, seed, step_size, out, score, on_validation, progress, devices)
+        except DivergedError as error:
+            trained = load_run(run_path(out, part, seed))
+            if trained.step == 0:
+                raise
+            if progress:
+                print(
+                    f"{part}, seed {seed}: {error} What validated best, update {trained.step}, is kept."
+                )
+            keep(part, scale, seed, step_size, out, score, trained, diverged=int(trained.last.step) + 1)
 
 
 def tune(
@@ -181,10 +194,26 @@ def run(
         if on_validation is None
         else on_validation(out, part, seed, learner, source),
     )
+    keep(part, scale, seed, step_size, out, score, trained)
+
+
+def keep(
+    part: Part,
+    scale: Scale,
+    seed: int,
+    step_size: float | None,
+    out: Path,
+    score: Score,
+    trained: Trained,
+    diverged: int | None = None,
+) -> None:
+    """Write down what came of a training; `diverged` is the update at which one broke."""
+    recipe = part.recipe(step_size)
     record = {
         "part": part.to_json(),
         "seed": seed,
         "steps": scale.steps,
+        "diverged": diverged,
         "step_size": step_size,
         "recipe": recipe.to_json(),
         "chosen_checkpoint": trained.step,
@@ -192,10 +221,10 @@ def run(
             {"step": entry["step"], "loss": entry["loss"], **entry["validation"]}
             for entry in trained.history
         ],
-        **score(trained, source),
+        **score(trained, recipe.task_source()),
         "commit": commit(),
     }
-    write_record(path, record)
+    write_record(result_path(out, part, seed), record)
 
 
 def load_run(folder: Path) -> Trained:

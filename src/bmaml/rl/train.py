@@ -16,6 +16,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, PyTree
 
 from bmaml import particles as sets
+from bmaml.checks import require_seeds
 from bmaml.rl.envs.environment import TaskEnvironment
 from bmaml.rl.evaluation import held_out_returns
 from bmaml.rl.play import Player, summarise
@@ -77,6 +78,7 @@ def fit(
             share of the tasks.
     """
     settings = settings.resolved()
+    require_seeds([settings.seed])
     assert settings.iterations is not None
     world = settings.build_environment() if environment is None else environment
     policy = gaussian_policy(world.action_size) if policy is None else policy

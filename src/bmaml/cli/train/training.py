@@ -88,11 +88,11 @@ class Train:
 
     def _tell(self, trained: "Trained") -> None:
         name, _ = trained.learner.posterior.likelihood.selection
-        best = next(entry for entry in trained.history if entry["step"] == trained.step)
-        print(
-            f"Trained {self.steps} updates; validation {name} {best['validation'][name]:.3f} at "
-            f"update {trained.step}. Next: bmaml evaluate {self.out}"
-        )
+        best = next((entry for entry in trained.history if entry["step"] == trained.step), None)
+        told = "no validation was finite, so the first particles are kept"
+        if best is not None:
+            told = f"validation {name} {best['validation'][name]:.3f} at update {trained.step}"
+        print(f"Trained {self.steps} updates; {told}. Next: bmaml evaluate {self.out}")
 
     def fit(self) -> "Trained":
         """Meta-train on the named tasks."""
