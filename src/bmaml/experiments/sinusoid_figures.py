@@ -98,11 +98,9 @@ def draw_curves(results: list[Result], path: Path) -> None:
         for (k, t, method, size), group in groups.items():
             if (k, t) != (shots, num_tasks):
                 continue
-            steps = [point["step"] for point in group[0]["curve"]]
-            curves = np.array([[p["mse"] for p in result["curve"]] for result in group])
-            if curves.ndim != 2 or curves.shape[1] == 0:
-                continue
-            figures.draw_curve(axis, steps, curves, method, size)
+            steps, curves = _common(group)
+            if steps:
+                figures.draw_curve(axis, steps, curves, method, size)
         axis.set_title(f"{shots}-shot, {num_tasks} training tasks", fontsize=10)
         axis.set_xlabel("meta-updates")
         axis.set_ylim(0, min(1.05 * worst, HIGHEST))
@@ -110,6 +108,13 @@ def draw_curves(results: list[Result], path: Path) -> None:
     axes[0, 0].set_ylabel("test MSE")
     axes[0, 0].legend(fontsize=8, frameon=False)
     figures.save(figure, path)
+
+
+def _common(group: list[Result]) -> tuple[list[int], np.ndarray]:
+    """The updates at which all of these were scored, of which a diverged training has fewer."""
+    by_step = [{point["step"]: point["mse"] for point in result["curve"]} for result in group]
+    steps = sorted(set.intersection(*map(set, by_step)))
+    return steps, np.array([[curve[step] for step in steps] for curve in by_step])
 
 
 def draw_fits(
