@@ -9,6 +9,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml.errors import RunError
@@ -231,7 +232,7 @@ def of_seed(
 def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:
     """`values` as an array of rows like those of `like`, or a sentence on what is wrong."""
     shape = tuple(like.shape[1:])
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values)):
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values)):
         raise TypeError(
             f"{name} is being traced by a transformation of JAX: inside of one use the pure functions, "
             "trained.learner.adapt(trained.particles, Data(x, y)) and learner.predict(adapted, x)."
