@@ -123,15 +123,6 @@ def test_a_training_that_diverges_is_scored_where_it_validated_best(finished, tm
     assert "2 (1 diverged)" in (out / "results.md").read_text()
 
 
-def test_a_training_that_diverges_before_any_validation_stops_all(finished, tmp_path, monkeypatch):
-    def diverge(*_, **__):
-        raise DivergedError("The loss is not finite at step 1.")
-
-    monkeypatch.setattr(study, "fit", diverge)
-    with pytest.raises(BmamlError, match=r"no run|not finite|diverged"):
-        sinusoid.reproduce(TINY, tmp_path, progress=False)
-
-
 def test_a_lost_curve_is_named(finished, tmp_path):
     out = tmp_path / "copy"
     shutil.copytree(finished, out)
