@@ -68,7 +68,7 @@ def table_rows(results: list[Result]) -> list[list[str]]:
         unknown = [result["novelty_auroc"]["entropy"] for result in group]
         rows.append(
             [
-                *(tasks, count(num_tasks), label(method, size), str(len(group))),
+                *(tasks, count(num_tasks), label(method, size), figures.told_seeds(group)),
                 "default" if step is None else f"{step:g}",
                 f"{' or '.join(map(str, adaptation))}, {'as trained' if which == 'trained' else which}",
                 mean_and_std([100 * value for value in test["accuracy"]], 1),

@@ -33,6 +33,12 @@ def grouped(results: list[Result], *names: str) -> dict[tuple[Any, ...], list[Re
     return dict(groups)
 
 
+def told_seeds(group: list[Result]) -> str:
+    """How many trainings a row of a table has, and how many of them diverged."""
+    broken = sum(result.get("diverged") is not None for result in group)
+    return f"{len(group)} ({broken} diverged)" if broken else str(len(group))
+
+
 def mean_and_std(values: Sequence[float], digits: int = 2) -> str:
     """As in a table; one value has no spread. Seeds are a sample: their spread is divided by n − 1."""
     if len(values) == 1:

@@ -68,9 +68,7 @@ def table_rows(results: list[Result]) -> list[list[str]]:
         step = group[0]["step_size"]
         scores = [mean_and_std([result["test"][name] for result in group]) for name in SCORES]
         longer = mean_and_std([result["test_10_steps"]["mse"] for result in group])
-        broken = sum(result.get("diverged") is not None for result in group)
-        seeds = f"{len(group)} ({broken} diverged)" if broken else str(len(group))
-        setting = [str(shots), str(num_tasks), label(method, size), seeds]
+        setting = [str(shots), str(num_tasks), label(method, size), figures.told_seeds(group)]
         rows.append([*setting, "default" if step is None else f"{step:g}", *scores, longer])
     return rows
 
