@@ -128,7 +128,7 @@ DOCUMENTED = [
     Documented(
         "results/classification.md",
         "results/classification-omniglot-1000.csv",
-        {"tasks": training_tasks, "method": method},
+        {"tasks": training_tasks, "method": method, "adaptation": lambda row: row["adaptation"]},
         IMAGES,
         "**With 1,000 training tasks**",
     ),

@@ -1,4 +1,7 @@
 import json
+import subprocess
+import sys
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -143,6 +146,7 @@ def test_options_of_a_method_are_those_of_its_signature():
         ({"kernel": "rbf-wide"}, "Unknown kernel 'rbf-wide'"),
         ({"kernel": "rbf-0"}, "Unknown kernel 'rbf-0'"),
         ({"kernel": "authors-rbf-3"}, "Unknown kernel 'authors-rbf-3'"),
+        ({"prior": "flat", "prior_precision": 0.1}, "prior_precision is that of the Gaussian prior"),
     ],
 )
 def test_variants_that_do_not_exist_or_go_together_are_refused(options, sentence):
@@ -163,6 +167,8 @@ def test_variants_that_do_not_exist_or_go_together_are_refused(options, sentence
         ("leader_steps", 0),
         ("leader_step_size", 0.0),
         ("leader_step_size", -1.0),
+        ("prior_precision", 0.0),
+        ("prior_precision", float("nan")),
     ],
 )
 def test_numbers_that_mean_nothing_are_refused_by_name(option, value):
@@ -176,3 +182,62 @@ def test_numbers_that_mean_nothing_are_refused_by_name(option, value):
 def test_precisions_are_positive(kind):
     with pytest.raises(ValueError, match=r"initial_precision is -1\.0"):
         kind(initial_precision=-1.0)
+
+
+@pytest.mark.parametrize("method", ["bfa", "bmaml"])
+def test_a_prior_precision_changes_the_initial_precision_alone(method):
+    usual, weak = METHODS[method](SMOOTH), METHODS[method](SMOOTH, prior_precision=0.003)
+    assert weak.posterior.prior == replace(usual.posterior.prior, initial_precision=0.003)
+    authors = METHODS[method](SMOOTH, prior_precision=0.5, settings="authors").posterior.prior
+    assert authors == bmaml.posterior.GaussianPrior(0.5, step_scale=0.01)
+
+
+@pytest.mark.parametrize("targets", ["numbers", "labels"])
+@pytest.mark.parametrize("method", ["emaml", "bfa", "bmaml"])
+def test_naming_a_default_changes_nothing(method, targets):
+    usual = METHODS[method](SMOOTH, targets=targets)
+    point = {"numbers": "squared_error", "labels": "cross_entropy"}[targets]
+    full = {"numbers": "gaussian", "labels": "categorical"}[targets]
+    names = {"likelihood": point} if method == "emaml" else {"likelihood": full, "prior": "gaussian"}
+    assert METHODS[method](SMOOTH, targets=targets, **names).describe() == usual.describe()
+
+
+def test_a_prior_that_is_given_is_not_replaced_by_the_authors():
+    given = bmaml.posterior.GaussianPrior()  # the default of the paper's settings
+    assert bmaml.bmaml(SMOOTH, prior=given, settings="authors").posterior.prior == given
+
+
+UNKNOWN_SETTINGS = """
+from bmaml.models import mlp
+from bmaml.presets import METHODS
+
+for preset in METHODS.values():
+    try:
+        preset(mlp(1, 1), settings="papers")
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_unknown_settings_are_refused_with_those_that_there_are():
+    # In a process of its own: here the checker of types would be first.
+    told = subprocess.run(
+        [sys.executable, "-c", UNKNOWN_SETTINGS], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert told == ["Unknown settings 'papers': use 'paper' or 'authors'."] * len(METHODS)
+
+
+def test_a_description_is_plain_and_tells_learners_apart():
+    learners = [
+        bmaml.bmaml(SMOOTH),
+        bmaml.bmaml(SMOOTH, step_size=0.1),
+        bmaml.bmaml(SMOOTH, kernel="imq"),
+        bmaml.bmaml(SMOOTH, leader_steps=2),
+        bmaml.bmaml(SMOOTH, prior_precision=1.0),
+        bmaml.bmaml(SMOOTH, settings="authors"),
+        *(preset(SMOOTH) for name, preset in METHODS.items() if name != "bmaml"),
+    ]
+    described = [json.dumps(learner.describe()) for learner in learners]
+    assert len(set(described)) == len(learners)
+    assert json.dumps(bmaml.bmaml(SMOOTH).describe()) == described[0]
+    assert " at 0x" not in "".join(described)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -79,7 +80,9 @@ def test_folder_holds_what_it_promises(finished):
 
 def test_an_existing_run_is_not_overwritten(finished):
     before = (finished[0] / "run.json").stat().st_mtime_ns
-    with pytest.raises(RunError, match="already holds a run: resume it, or choose another"):
+    with pytest.raises(
+        RunError, match=r"already holds a run: resume it .*--resume.*, or choose another"
+    ):
         fit(LEARNER, TASKS, **SETTINGS, out=finished[0])
     assert (finished[0] / "run.json").stat().st_mtime_ns == before
 
@@ -125,6 +128,44 @@ def test_resuming_nothing_begins(tmp_path, finished):
 def test_resuming_with_other_settings_names_the_difference(folder, changes, told):
     with pytest.raises(RunError, match=told):
         go_on(folder, **changes)
+
+
+def test_resuming_with_another_learner_names_the_difference(folder):
+    settings = SETTINGS | {"out": folder, "resume": True, "description": {"method": "test"}}
+    other = replace(LEARNER, inner=replace(LEARNER.inner, step_size=0.5))
+    with pytest.raises(RunError, match=r"learner\.inner\.step_size is .*, not 0\.5"):
+        fit(other, TASKS, **settings)
+    with pytest.raises(RunError, match=r"learner\.calibrate is true, not false"):
+        fit(LEARNER, TASKS, **settings, calibrate=False)
+
+
+def test_a_run_of_an_earlier_version_that_names_no_learner_can_be_resumed(folder, finished):
+    path = folder / "run.json"
+    settings = json.loads(path.read_text())
+    del settings["learner"]
+    path.write_text(json.dumps(settings))
+    assert_same_bits(go_on(folder).last, finished[1].last)
+
+
+def test_one_process_at_a_time_trains_into_a_folder(folder):
+    settings = RunFolder.read(folder).settings
+    first = RunFolder.start(folder, settings, resume=True)
+    with pytest.raises(RunError, match="being trained into by another process"):
+        go_on(folder)
+    first.close()
+    go_on(folder)
+
+
+def test_reading_a_run_leaves_a_checkpoint_that_is_being_written_alone(folder, finished):
+    begun = folder / "checkpoints" / "31.orbax-checkpoint-tmp"
+    begun.mkdir()
+    (begun / "half").write_text("of it")
+    training = RunFolder.start(folder, RunFolder.read(folder).settings, resume=True)
+    assert_same_bits(Trained.load(folder, LEARNER).last, finished[1].last)
+    assert (begun / "half").exists()
+    training.close()
+    go_on(folder)  # What a killed training had begun is cleared by the next.
+    assert not begun.exists()
 
 
 def damage(checkpoint, how):

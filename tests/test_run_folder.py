@@ -1,5 +1,10 @@
-"""Tests of what may be written where, before anything is trained."""
+"""Run folders: what may be written where, and reading what is being written."""
 
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
 import pytest
 
 from bmaml.errors import RunError
@@ -30,7 +35,7 @@ def other(**options):
     ],
 )
 def test_of_other_settings_only_the_difference_is_told(tmp_path, settings, sentence):
-    RunFolder.start(tmp_path / "run", SETTINGS, resume=False)
+    RunFolder.start(tmp_path / "run", SETTINGS, resume=False).close()
     require_fit(tmp_path / "run", SETTINGS, resume=True)
     with pytest.raises(RunError, match=sentence):
         require_fit(tmp_path / "run", settings, resume=True)
@@ -40,3 +45,40 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "visits.csv").write_text("patient,dose\n")
     with pytest.raises(RunError, match=r"visits\.csv is a file: choose a folder"):
         require_fit(tmp_path / "visits.csv", SETTINGS, resume=False)
+
+
+SAVING = """
+import sys, time
+import jax.numpy as jnp
+from bmaml.run_folder import RunFolder
+
+folder, step = RunFolder.start(sys.argv[1], {}, resume=False), 0
+began = time.monotonic()
+while time.monotonic() < began + 4:
+    step += 1
+    folder.save(step, {"a": jnp.full(1000, step)})
+    time.sleep(0.1)  # a checkpoint goes with the next but one, and reading it may take a while
+print(step)
+"""
+
+
+def test_a_run_can_be_read_over_and_over_while_it_saves(tmp_path):
+    path, like = tmp_path / "run", {"a": jax.ShapeDtypeStruct((1000,), jnp.int32)}
+    training = subprocess.Popen(
+        [sys.executable, "-c", SAVING, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    seen = []
+    while training.poll() is None:
+        if (path / "run.json").exists():
+            reader = RunFolder.read(path)
+            tree = reader.restore(like)
+            reader.close()
+            seen += [] if tree is None else [int(tree["a"][0])]
+    saved, told = training.communicate()
+    assert training.returncode == 0, told
+    assert len(seen) > 10
+    assert seen == sorted(seen)
+    assert seen[-1] <= int(saved)

@@ -160,6 +160,13 @@ def test_wrong_numbers_are_refused_before_a_folder_is_made(wrong, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_particles_of_a_validation_can_be_kept():
+    kept = []
+    fit(LEARNER, TASKS, **SETTINGS, on_validation=lambda step, particles: kept.append(particles))
+    assert len(kept) > 1
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(kept))
+
+
 def test_seeds_must_differ():
     with pytest.raises(ValueError, match="different"):
         fit_seeds(LEARNER, TASKS, seeds=[1, 1], **SETTINGS)
@@ -174,6 +181,7 @@ def test_without_a_terminal_progress_is_at_most_a_line_every_tenth(capsys):
 
 
 MEMORY = """
+import sys
 from contextlib import contextmanager
 import psutil
 from bmaml import training_loop
@@ -190,15 +198,17 @@ def watch(steps, start, shown):
     yield show
 
 training_loop.show_progress = watch
-fit(LEARNER, TASKS, steps=10_000, batch_size=4, validate_every=500)
+out = dict(zip(["out"], sys.argv[1:]))
+fit(LEARNER, TASKS, steps=10_000, batch_size=4, validate_every=500, **out)
 print(sizes[10_000] - sizes[2_000])
 """
 
 
 @pytest.mark.slow
-def test_memory_is_flat_over_ten_thousand_updates(pytestconfig):
+@pytest.mark.parametrize("folder", [[], ["run"]], ids=["in memory", "with checkpoints and logs"])
+def test_memory_is_flat_over_ten_thousand_updates(folder, tmp_path, pytestconfig):
     grown = subprocess.run(
-        [sys.executable, "-c", MEMORY],
+        [sys.executable, "-c", MEMORY, *(str(tmp_path / name) for name in folder)],
         cwd=pytestconfig.rootpath,
         capture_output=True,
         text=True,

@@ -9,8 +9,9 @@ from bmaml.errors import RunError
 from bmaml.inner import GradientDescent
 from bmaml.learner import Learner
 from bmaml.meta import Validation
-from bmaml.models import mlp
+from bmaml.models import conv, mlp
 from bmaml.posterior import FlatPrior, Posterior, SquaredError
+from bmaml.presets import maml
 from bmaml.tasks import Data
 from bmaml.train import fit_seeds
 from bmaml.trained import Trained
@@ -132,6 +133,8 @@ def test_loading_with_another_model_seed_or_folder_is_refused(run, tmp_path):
     folder, _ = run
     with pytest.raises(RunError, match="another model"):
         Trained.load(folder, make_learner(9))
+    with pytest.raises(RunError, match="another model"):
+        Trained.load(folder, maml(conv(5)))  # which refuses such inputs itself
     with pytest.raises(RunError, match=r"seeds \[0, 4\], but not 1"):
         Trained.load(folder, LEARNER, seed=1)
     with pytest.raises(RunError, match="not a run folder"):

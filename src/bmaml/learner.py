@@ -1,11 +1,12 @@
 """A meta-learner: posterior × inner update × meta-objective."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
@@ -79,6 +80,12 @@ class Learner:
                 f"{type(self.meta).__name__} trains only what adaptation moves, and nothing of how it "
                 "moves: use an inner update without learned steps or bandwidths."
             )
+
+    def describe(self) -> dict[str, Any]:
+        """All settings but the model's, as plain values: what a resumed training must have again."""
+        parts = {"likelihood": self.posterior.likelihood, "prior": self.posterior.prior}
+        parts |= {"inner": self.inner, "meta": self.meta, "optimizer": self.optimizer}
+        return {"name": self.name, **{name: _plain(part) for name, part in parts.items()}}
 
     def init(self, key: Key[Array, ""], example: Array) -> PyTree:
         """M initial particles; `example` is a batch of inputs.
@@ -197,3 +204,17 @@ class Learner:
             of_support, of_query = jnp.split(encoded, [support.y.shape[1]], axis=1)
         encoded_tasks = Task(support._replace(x=of_support), query._replace(x=of_query))
         return self.posterior.bind(initial.shared), initial.own, encoded_tasks
+
+
+def _plain(part: Any) -> Any:
+    """A part of a learner as values for a JSON file; functions by their names."""
+    if is_dataclass(part):
+        settings = {one.name: _plain(getattr(part, one.name)) for one in fields(part) if one.compare}
+        return {"kind": type(part).__name__, **settings}
+    if part is None or isinstance(part, bool | int | float | str):
+        return part
+    if isinstance(part, tuple | list):
+        return [_plain(one) for one in part]
+    if isinstance(part, jax.Array | np.ndarray | np.generic):
+        return np.asarray(part).tolist()
+    return getattr(part, "__qualname__", type(part).__name__)

@@ -1,10 +1,10 @@
 """From names and defaults to the parts that the presets are composed of."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from bmaml.checks import require_counts
+from bmaml.checks import require_counts, require_positive
 from bmaml.inner import INNER_UPDATES, InnerUpdate
 from bmaml.kernels import Kernel, kernel_named
 from bmaml.learner import MetaOptimizer
@@ -60,8 +60,6 @@ def value_or(value: Number | None, default: Number) -> Number:
 
 def optimizer_for(settings: Settings, noise_factor: float = 1.0) -> MetaOptimizer:
     """Adam, which decays in the authors' code."""
-    if settings not in ("paper", "authors"):
-        raise ValueError(f"Unknown settings {settings!r}: use 'paper' or 'authors'.")
     if settings == "authors":
         return MetaOptimizer(decay=0.98)
     return MetaOptimizer(noise_factor=noise_factor)
@@ -69,6 +67,8 @@ def optimizer_for(settings: Settings, noise_factor: float = 1.0) -> MetaOptimize
 
 def defaults_for(table: dict[Targets, Defaults], targets: Targets, settings: Settings) -> Defaults:
     """The row of the table for these targets."""
+    if settings not in ("paper", "authors"):
+        raise ValueError(f"Unknown settings {settings!r}: use 'paper' or 'authors'.")
     if targets not in table:
         raise ValueError(f"Unknown targets {targets!r}: use {' or '.join(map(repr, table))}.")
     if targets == "labels" and settings == "authors":
@@ -115,15 +115,25 @@ def bayesian_posterior(
     defaults: Defaults,
     likelihood: str | Likelihood | None,
     prior: str | Prior | None,
+    prior_precision: float | None,
     settings: Settings,
 ) -> Posterior:
     """The posterior of methods that are Bayesian."""
-    likelihood, prior = likelihood or defaults.likelihood, prior or defaults.prior
+    likelihood = likelihood or defaults.likelihood
     if settings == "authors" and likelihood == "gaussian":
         likelihood = GaussianLikelihood(initial_precision=100.0, unit_steps=False)
-    if settings == "authors" and prior in ("gaussian", defaults.prior):
-        prior = GaussianPrior(initial_precision=1.0, step_scale=0.01)
-    return posterior_of(model, likelihood, prior)
+    if prior in (None, "gaussian"):  # by its name, the prior that suits the targets
+        authors = GaussianPrior(initial_precision=1.0, step_scale=0.01)
+        prior = authors if settings == "authors" else defaults.prior
+    posterior = posterior_of(model, likelihood, prior)
+    if prior_precision is None:
+        return posterior
+    if not isinstance(posterior.prior, GaussianPrior):
+        raise ValueError(
+            "prior_precision is that of the Gaussian prior: leave it out, or leave out the other prior."
+        )
+    require_positive(prior_precision=prior_precision)
+    return replace(posterior, prior=replace(posterior.prior, initial_precision=prior_precision))
 
 
 def posterior_of(model: Any, likelihood: str | Likelihood, prior: str | Prior) -> Posterior:

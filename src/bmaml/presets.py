@@ -15,6 +15,7 @@ from bmaml.kernels import Kernel
 from bmaml.learner import Learner
 from bmaml.meta import BFA, Chaser, Reptile, Validation
 from bmaml.posterior import Likelihood, Prior
+from bmaml.posterior.likelihood import JudgedApart
 from bmaml.preset_parts import (
     NOISE_FACTOR,
     POINTS,
@@ -73,12 +74,14 @@ def emaml(
         temperature=temperature,
         learned_steps=learned_steps,
     )
+    posterior = posterior_of(model, likelihood or defaults.likelihood, prior or defaults.prior)
+    judged_apart = isinstance(posterior.likelihood, JudgedApart)
     return Learner(
-        posterior=posterior_of(model, likelihood or defaults.likelihood, prior or defaults.prior),
+        posterior=posterior,
         inner=update,
         meta=Validation(),
         num_particles=num_particles,
-        optimizer=optimizer_for(settings, NOISE_FACTOR if likelihood is None else 1.0),
+        optimizer=optimizer_for(settings, NOISE_FACTOR if judged_apart else 1.0),
         name="emaml",
     )
 
@@ -130,6 +133,7 @@ def bfa(
     targets: Targets = "numbers",
     likelihood: str | Likelihood | None = None,
     prior: str | Prior | None = None,
+    prior_precision: float | None = None,
     inner: str = "svgd",
     kernel: str | Kernel | None = None,
     temperature: float | None = None,
@@ -138,7 +142,7 @@ def bfa(
 ) -> Learner:
     """Bayesian fast adaptation (Algorithm 2): SVGD, then the mixture's validation likelihood.
 
-    For `inner`, `kernel`, `temperature` and `learned_steps` see `bmaml`.
+    For `prior_precision`, `inner`, `kernel`, `temperature` and `learned_steps` see `bmaml`.
     """
     defaults = defaults_for(POSTERIORS, targets, settings)
     update = inner_update(
@@ -152,7 +156,7 @@ def bfa(
         learned_steps=learned_steps,
     )
     return Learner(
-        posterior=bayesian_posterior(model, defaults, likelihood, prior, settings),
+        posterior=bayesian_posterior(model, defaults, likelihood, prior, prior_precision, settings),
         inner=update,
         meta=BFA(),
         num_particles=num_particles,
@@ -169,9 +173,11 @@ def bmaml(
     step_size: float | None = None,
     leader_steps: int | None = None,
     leader_step_size: float | None = None,
+    leader_rows: str = "all",
     targets: Targets = "numbers",
     likelihood: str | Likelihood | None = None,
     prior: str | Prior | None = None,
+    prior_precision: float | None = None,
     inner: str = "svgd",
     kernel: str | Kernel | None = None,
     temperature: float | None = None,
@@ -183,6 +189,8 @@ def bmaml(
 
     Unless given, the leader's steps are as large as the chaser's; for numbers it takes five, for
     labels as many as the chaser (see docs/deviations.md for why not the paper's one small step).
+    It sees `"all"` rows of a task, or those of the `"query"` alone. `prior_precision` is the λ that a
+    Gaussian prior begins with.
 
     The variants (see docs/variants.md): `inner` is another inner update (`INNER_UPDATES`), `kernel`
     that of SVGD (`KERNELS`), `temperature` that of a sampler, `learned_steps` trains a step size for
@@ -206,9 +214,10 @@ def bmaml(
         noise_from_query=settings == "paper",
         distance=named(distance, DISTANCES, "distance"),
         held=("prior",) if settings == "paper" else (),
+        leader_rows=leader_rows,
     )
     return Learner(
-        posterior=bayesian_posterior(model, defaults, likelihood, prior, settings),
+        posterior=bayesian_posterior(model, defaults, likelihood, prior, prior_precision, settings),
         inner=update,
         meta=leader,
         num_particles=num_particles,

@@ -1,4 +1,4 @@
-"""A training run on disk: `run.json`, `log.jsonl`, `tensorboard/` and `checkpoints/`.
+"""A training run on disk: `run.json`, `log.jsonl`, `tensorboard/`, `checkpoints/` and `lock`.
 
 Whatever instant a run is killed at, the folder can be resumed: `run.json` is replaced in one go, a
 checkpoint counts once it is complete, and the log is cut back to the checkpoint.
@@ -10,11 +10,12 @@ import json
 import logging
 import os
 import shutil
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jax
 import numpy as np
@@ -22,20 +23,32 @@ from jaxtyping import PyTree
 
 from bmaml.errors import RunError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 FORMAT = 1
 CONTENTS = ("log.jsonl", "tensorboard", "checkpoints")
 # What a checkpoint takes beside its arrays, generously.
 CHECKPOINT_OVERHEAD = 2**20
+# How often to look at checkpoints that come and go.
+LOOKS = 5
 # EFBIG: a limit on file sizes, as batch systems set, is a full disk of another kind.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class RunFolder:
-    """An open run folder; `settings` is what `run.json` says."""
+    """An open run folder; `settings` is what `run.json` says.
 
-    def __init__(self, path: Path, settings: dict[str, Any]):
+    One that `start` opened is a training's, which nobody else may train into until it is closed. One
+    that `read` opened leaves everything as it is, so that a run can be looked at while it goes on.
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any], lock: IO[str] | None = None):
         self.path = path
         self.settings = settings
+        self._lock = lock
         self._manager = None
 
     @classmethod
@@ -45,13 +58,14 @@ class RunFolder:
         """Make a folder for a new run, or with `resume` open that of the same run."""
         folder = Path(path).absolute()
         require_fit(folder, settings, resume=resume)
-        if (folder / "run.json").exists():
-            return cls.read(folder)
         with reporting_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            lock = _lock(folder)
+            if (folder / "run.json").exists():
+                return cls(folder, cls.read(folder).settings, lock)
             settings = {"format": FORMAT, "bmaml": _version(), **settings}
             write_atomically(folder / "run.json", json.dumps(settings, indent=2) + "\n")
-        return cls(folder, settings)
+        return cls(folder, settings, lock)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "RunFolder":
@@ -119,12 +133,26 @@ class RunFolder:
             with _quiet():
                 self._manager.close()
             self._manager = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _steps(self) -> list[int]:
         if not (self.path / "checkpoints").is_dir():
             return []
-        with _quiet():
-            return list(self._open_manager().all_steps())
+        looks = 1
+        while True:
+            try:
+                with _quiet():
+                    return list(self._open_manager().all_steps())
+            except (OSError, ValueError) as error:
+                # A training that goes on may have removed one as it was looked at.
+                if looks == LOOKS:
+                    raise RunError(
+                        f"The checkpoints in {self.path} cannot be read: {error}."
+                    ) from error
+                looks += 1
+                time.sleep(0.1)
 
     def _restore_step(self, step: int, like: PyTree) -> PyTree:
         with _quiet():
@@ -148,16 +176,20 @@ class RunFolder:
                 alone = ocp.options.MultiprocessingOptions(
                     primary_host=0, active_processes={0}, barrier_sync_key_prefix="first"
                 )
-            options = ocp.CheckpointManagerOptions(
-                # Two, so that one damaged checkpoint is not the end of a run.
-                preservation_policy=ocp.checkpoint_managers.preservation_policy.LatestN(2),
-                enable_async_checkpointing=False,
-                cleanup_tmp_directories=True,
-                multiprocessing_options=alone,
-                create=False,
-            )
-            with reporting_write_errors(self.path):
-                (self.path / "checkpoints").mkdir(exist_ok=True)
+            if self._lock is None:
+                # A training may be writing a checkpoint here: what it has begun is not ours to clear.
+                options = ocp.CheckpointManagerOptions(read_only=True, multiprocessing_options=alone)
+            else:
+                options = ocp.CheckpointManagerOptions(
+                    # Two, so that one damaged checkpoint is not the end of a run.
+                    preservation_policy=ocp.checkpoint_managers.preservation_policy.LatestN(2),
+                    enable_async_checkpointing=False,
+                    cleanup_tmp_directories=True,
+                    multiprocessing_options=alone,
+                    create=False,
+                )
+                with reporting_write_errors(self.path):
+                    (self.path / "checkpoints").mkdir(exist_ok=True)
             self._manager = ocp.CheckpointManager(self.path / "checkpoints", options=options)
         return self._manager
 
@@ -169,11 +201,31 @@ def require_fit(path: str | os.PathLike[str], settings: dict[str, Any], *, resum
         raise RunError(f"{folder} is a file: choose a folder to write the run to.")
     if (folder / "run.json").exists():
         if not resume:
-            raise RunError(f"{folder} already holds a run: resume it, or choose another folder.")
+            raise RunError(
+                f"{folder} already holds a run: resume it (resume=True, on the command line --resume), "
+                "or choose another folder."
+            )
         # Through JSON, where a tuple is a list.
         _require_same(folder, RunFolder.read(folder).settings, json.loads(json.dumps(settings)))
     elif any((folder / name).exists() for name in CONTENTS):
         raise RunError(f"{folder} holds parts of a run but no run.json: choose another folder.")
+
+
+def _lock(folder: Path) -> IO[str]:
+    """Refuse to train where another process does; the lock ends with the process that holds it."""
+    file = open(folder / "lock", "w")  # noqa: SIM115 - it stays open as long as the run folder
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise RunError(
+                f"{folder} is being trained into by another process: wait until it has ended, or "
+                "choose another folder."
+            ) from error
+        except OSError:  # A file system without locks.
+            pass
+    return file
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -224,8 +276,8 @@ def _is_full(error: BaseException | None) -> bool:
 def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """The settings a run goes on with must be those it began with."""
     for name, value in now.items():
-        if before.get(name) == value:
-            continue
+        if before.get(name) == value or (name == "learner" and name not in before):
+            continue  # Folders of earlier versions do not say what the learner was.
         if name == "particles":
             raise RunError(
                 f"{folder} holds a run of another model, with particles of other shapes: resume "

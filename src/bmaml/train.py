@@ -106,6 +106,7 @@ def fit_seeds(
     like = jax.eval_shape(start, training_sets[0])
     settings = {
         "description": description,
+        "learner": {**learner.describe(), "calibrate": calibrate},
         "steps": steps,
         "seeds": seeds,
         "batch_size": batch_size,

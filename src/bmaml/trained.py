@@ -12,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Key, PyTree
 
+from bmaml.checks import require_seeds
 from bmaml.errors import RunError
 from bmaml.held_out import score_tasks
 from bmaml.learner import Learner
@@ -91,7 +92,7 @@ class Trained:
 
     Arguments:
         learner: what was trained.
-        particles: the initial particles Θ₀, as they were when validation was best.
+        particles: the initial particles Θ₀ of the best validation, as sure as it allows (see `fit`).
         last: the state after the last meta-update, for one seed.
         history: the entries of the log, one for each validation (see `TrainingLog`).
         step: after how many meta-updates `particles` were taken.
@@ -175,10 +176,9 @@ class Trained:
         try:
             seeds: list[int] = run.settings["seeds"]
             example = Example.from_json(run.settings["example"])
-            like = jax.eval_shape(
-                lambda: begin(learner, seeds, example.inputs(), run.settings["steps"])
-            )
-            fits = run.settings["particles"] == describe(like.state.particles)
+            inputs, steps = example.inputs(), int(run.settings["steps"])
+            shapes = run.settings["particles"]
+            require_seeds(seeds)
         except KeyError as error:
             raise RunError(
                 f"{run.path / 'run.json'} lacks {error}: restore it from a backup or train again."
@@ -188,11 +188,16 @@ class Trained:
                 f"{run.path / 'run.json'} is damaged ({error}): restore it from a backup, or train "
                 "again."
             ) from error
-        if not fits:
-            raise RunError(
-                f"{run.path} was trained with another model, with particles of other shapes: "
-                "compose the learner as it was for the training."
-            )
+        another = (
+            f"{run.path} was trained with another model, with particles of other shapes: compose the "
+            "learner as it was for the training."
+        )
+        try:
+            like = jax.eval_shape(lambda: begin(learner, seeds, inputs, steps))
+        except (TypeError, ValueError) as error:  # A model that such inputs mean nothing to.
+            raise RunError(another) from error
+        if shapes != describe(like.state.particles):
+            raise RunError(another)
         if seed is not None and seed not in seeds:
             raise RunError(f"{run.path} holds the seeds {seeds}, but not {seed}.")
         try:
@@ -256,7 +261,9 @@ def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:
             f"give an array of shape {('rows', *shape)}.".replace("'", "")
         )
     if array.shape[0] == 0:
-        raise ValueError(f"{name} has no rows: give at least one.")
+        raise ValueError(
+            f"{name} has no rows: give at least one (with steps=0 adapting leaves the particles alone)."
+        )
     if array.shape[1:] != shape:
         raise ValueError(
             f"{name} has rows of shape {array.shape[1:]}, but the model was trained on rows of "

@@ -151,7 +151,8 @@ class TrainingLoop:
         ]
         show(step, loss=float(np.mean(losses)), score=(self.selection, float(jnp.mean(selected))))
         if self.on_validation is not None:
-            self.on_validation(step, state.particles)
+            # A copy: the next update takes the memory of these.
+            self.on_validation(step, jax.tree.map(jnp.copy, state.particles))
         return Snapshot(state, best), fresh
 
     def _save(self, snapshot: Snapshot, *, force: bool) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -111,6 +112,32 @@ def test_impossible_numbers_are_named(options, words, tmp_path):
     result = bmaml("train", "sinusoid", "--out", tmp_path / "run", "--quiet", *options)
     one_sentence(result, *words)
     assert not (tmp_path / "run").exists()
+
+
+# As at a prompt: a test run in the background was told by its shell to ignore Ctrl-C.
+AT_A_PROMPT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from bmaml.cli.main import main
+main()
+"""
+
+
+def test_ctrl_c_saves_says_how_to_go_on_and_ends_as_an_interrupt(tmp_path):
+    words = "train sinusoid --method maml --num-tasks 20 --steps 1000000 --validate-every 50 --quiet"
+    child = subprocess.Popen(
+        [sys.executable, "-c", AT_A_PROMPT, *words.split(), "--out", str(tmp_path / "run")],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    log, deadline = tmp_path / "run" / "log.jsonl", time.monotonic() + 120
+    while not (log.exists() and log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    _, told = child.communicate(timeout=120)
+    assert child.returncode == 130
+    assert "bmaml: Interrupted after step" in told
+    assert "--resume" in told
 
 
 def test_a_corrupt_checkpoint_is_named(run_folder, tmp_path):

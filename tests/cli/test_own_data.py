@@ -161,6 +161,36 @@ def test_tasks_are_matched_as_numbers_and_those_left_over_told(run, place, table
     assert "1 of 2 tasks of the support ('3.0') has no rows in the query" in told.err
 
 
+def test_rows_of_one_task_for_want_of_its_column_are_told(run, place, table, capsys):
+    frame = pandas.read_csv(table)
+    frame[frame.who < 2].rename(columns={"who": "whom"}).to_csv(place / "misspelt.csv", index=False)
+    bmaml("predict", run, "--support", place / "misspelt.csv", "--query", place / "misspelt.csv")
+    told = capsys.readouterr().err
+    assert "The query has no column 'who', so all its rows are taken for one task" in told
+    assert "not used: 'whom'." in told
+    frame[frame.who == 0].drop(columns=["who", "y"]).to_csv(place / "plain.csv", index=False)
+    bmaml("predict", run, "--query", place / "plain.csv")  # of one task indeed
+    assert capsys.readouterr().err == ""
+
+
+def test_a_missing_folder_to_write_to_is_named_before_the_work(run, place, capsys):
+    out = place / "nowhere" / "predictions.csv"
+    told = failing(capsys, "predict", run, "--query", place / "asked.csv", "--out", out)
+    assert f"There is no folder {out.parent}" in told
+
+
+def test_training_says_what_begins_how_good_it_is_and_what_comes_next(place, table, capsys):
+    folder = place / "a run"
+    words = ("train", table, "--task", "who", "--target", "y", "--hidden", "8", "--out", folder, *TINY)
+    bmaml(*words, "--resume")
+    told = capsys.readouterr()
+    assert f"bmaml: {folder} holds no run yet: a new one begins.\n" in told.err
+    assert "(in variances of the target) at update" in told.out
+    assert told.out.endswith(f"Next: bmaml evaluate '{folder}'\n")
+    bmaml(*words, "--resume")
+    assert "a new one begins" not in capsys.readouterr().err
+
+
 def test_suggestions_name_rows_and_reasons(run, place, capsys):
     bmaml("suggest", run, "--support", place / "one.csv", "--pool", place / "one.csv", "--count", "2")
     assert "disagree about" in " ".join(capsys.readouterr().out.split())

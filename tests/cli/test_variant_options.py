@@ -9,12 +9,21 @@ from bmaml.cli.method_options import VARIANTS
 from bmaml.cli.methods import Methods
 from bmaml.cli.reproduce import ReproduceVariants
 from bmaml.cli.train.sinusoid import TrainSinusoid
-from bmaml.cli.train.training import MethodName
+from bmaml.cli.train.training import MethodName, Train
 from bmaml.distances import DISTANCES
 from bmaml.errors import BmamlError
 from bmaml.experiments.variants import SCALES
 from bmaml.inner import INNER_UPDATES
 from bmaml.kernels import KERNELS
+from bmaml.meta.chaser import LEADER_ROWS
+from bmaml.posterior import (
+    LIKELIHOODS,
+    PRIORS,
+    FlatPrior,
+    GaussianLikelihood,
+    GaussianPrior,
+    SquaredError,
+)
 from bmaml.presets import METHODS, options_of
 from bmaml.recipe import Recipe
 
@@ -51,11 +60,27 @@ def test_the_papers_leader_can_be_asked_for():
     options = command(leader_steps=1, leader_step_size=0.001).method_options()
     leader = Recipe("sinusoid", "bmaml", options).learner().meta
     assert (leader.leader_steps, leader.leader_step_size) == (1, 0.001)
+    assert leader.leader_rows == "all"
+    rows = get_args(get_args(Train.__dataclass_fields__["leader_rows"].type)[0])
+    assert rows == LEADER_ROWS
+    on_query = command(leader_rows="query").method_options()
+    assert Recipe("sinusoid", "bmaml", on_query).learner().meta.leader_rows == "query"
 
 
-@pytest.mark.parametrize("option", ["sampler", "distance"])
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_method_takes_the_posterior_of_another(method):
+    options = command(method, likelihood="gaussian", prior="gaussian").method_options()
+    posterior = Recipe("sinusoid", method, options).learner().posterior
+    assert (type(posterior.likelihood), type(posterior.prior)) == (GaussianLikelihood, GaussianPrior)
+    options = command(method, likelihood="squared_error", prior="flat").method_options()
+    posterior = Recipe("sinusoid", method, options).learner().posterior
+    assert (type(posterior.likelihood), type(posterior.prior)) == (SquaredError, FlatPrior)
+
+
+@pytest.mark.parametrize("option", ["sampler", "distance", "likelihood", "prior"])
 def test_an_unknown_name_is_refused_with_those_that_there_are(option):
-    registry = {"sampler": INNER_UPDATES, "distance": DISTANCES}[option]
+    registries = {"sampler": INNER_UPDATES, "distance": DISTANCES}
+    registry = (registries | {"likelihood": LIKELIHOODS, "prior": PRIORS})[option]
     options = command(**{option: "bogus"}).method_options()
     with pytest.raises(BmamlError, match=f"'bogus': use one of {', '.join(registry)}"):
         Recipe("sinusoid", "bmaml", options).learner()
@@ -72,6 +97,7 @@ def test_without_variants_the_options_are_as_before():
         ("reptile", {"learned_steps": True}, "maml, fomaml, emaml, bfa, bmaml"),
         ("emaml", {"distance": "paired"}, "bmaml"),
         ("bfa", {"distance": "mmd"}, "bmaml"),
+        ("emaml", {"prior_precision": 0.1}, "bfa, bmaml"),
     ],
 )
 def test_a_variant_that_a_method_lacks_is_refused_with_those_that_have_it(method, options, others):
@@ -79,8 +105,9 @@ def test_a_variant_that_a_method_lacks_is_refused_with_those_that_have_it(method
         command(method, **options).method_options()
 
 
-def test_the_list_of_methods_names_every_variant(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "300")
+@pytest.mark.parametrize("columns", ["80", "300"])
+def test_the_list_of_methods_names_every_variant(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
     Methods().run()
     printed = capsys.readouterr().out
     for name in (*INNER_UPDATES, *DISTANCES, *KERNELS):

@@ -3,11 +3,14 @@ import json
 import shutil
 from dataclasses import replace
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from bmaml.errors import BmamlError, DivergedError
 from bmaml.experiments import sinusoid, study
 from bmaml.experiments.sinusoid import Scale
+from bmaml.tasks import sinusoid as sinusoid_tasks
 
 TINY = Scale(
     steps=4,
@@ -121,6 +124,26 @@ def test_a_training_that_diverges_is_scored_where_it_validated_best(finished, tm
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     assert [row["diverged"] for row in rows] == ["", "", "", "5"]
     assert "2 (1 diverged)" in (out / "results.md").read_text()
+
+
+def test_a_training_that_diverges_before_any_validation_has_nothing_to_keep(
+    finished, tmp_path, monkeypatch
+):
+    out, name = tmp_path / "copy", "K3-T20-bmaml-M2-seed1"
+    shutil.copytree(finished, out)
+    (out / "parts" / f"{name}.json").unlink()
+    shutil.rmtree(out / "runs" / name)
+    draw_wave = sinusoid_tasks.draw_wave
+    monkeypatch.setattr(
+        sinusoid_tasks, "draw_wave", lambda key: draw_wave(key)._replace(phase=jnp.full((), jnp.nan))
+    )
+    jax.clear_caches()
+    try:
+        with pytest.raises(DivergedError, match=f"not finite at step 1 .*{name}"):
+            sinusoid.reproduce(TINY, out, progress=False)
+    finally:
+        jax.clear_caches()
+    assert not (out / "parts" / f"{name}.json").exists()
 
 
 def test_a_lost_curve_is_named(finished, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from bmaml.inner import SVGD, GradientDescent, Target, stein_direction
 from bmaml.kernels import imq, rbf
+from bmaml.particles import squared_distances
 
 
 def unit_scales(theta):
@@ -85,6 +86,25 @@ def test_finds_both_modes_of_a_mixture():
     share = float(jnp.mean(samples > 0))
     assert 0.3 < share < 0.7
     assert float(jnp.max(jnp.abs(jnp.abs(samples) - 2.0))) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("size", "precision", "bandwidth"),
+    [(5, 0.01, "median"), (10, 0.003, "median"), (10, 0.01, 70.0), (10, 0.01, 2000.0)],
+)
+def test_a_prior_over_many_weights_holds_few_particles_at_a_distance_known_beforehand(
+    size, precision, bandwidth
+):
+    """docs/deviations.md, "How far apart particles stand": far closer than samples of the prior."""
+    dimensions = 500
+    target = Target(lambda theta: -0.5 * precision * jnp.sum(jnp.square(theta)), unit_scales)
+    start = 3.0 * jax.random.normal(jax.random.key(0), (size, dimensions))
+    settled = SVGD(step_size=0.5 / precision, steps=300, kernel=rbf(bandwidth)).run(target, start)
+    distances = squared_distances(settled)[np.triu_indices(size, k=1)]
+    expected = 2.0 * np.log(size + 1.0) / precision
+    if bandwidth != "median":
+        expected = bandwidth * np.log(1.0 + 2.0 * size / (precision * bandwidth))
+    np.testing.assert_allclose(distances, expected, rtol=0.02)
 
 
 def test_particles_interact_and_those_of_gradient_descent_do_not():

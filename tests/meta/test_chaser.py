@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bmaml.distances import DISTANCES, paired_squared
-from bmaml.inner import SVGD
+from bmaml.inner import SVGD, GradientDescent
 from bmaml.kernels import rbf
-from bmaml.meta import Chaser
-from tests.helpers import as_float64, initial_particles, one_task, small_learner
+from bmaml.meta import Chaser, Validation
+from tests.helpers import as_float64, initial_particles, one_task, plain_posterior, small_learner
 
 EVERYTHING = ("weights", "likelihood", "prior")
 
@@ -173,3 +173,25 @@ def test_one_leader_step_is_a_step_down_the_loss_on_all_rows():
     theirs = jax.grad(density)(initial)
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-2, atol=1e-6)
+
+
+def test_one_step_of_a_leader_on_the_query_is_emamls_objective():
+    """With s = 1, D_val alone and no noise level, the chaser's gradient is the validation loss's."""
+    size = 1e-3
+    chaser = Chaser(1, size, noise_from_query=False, leader_rows="query")
+    learner = small_learner(GradientDescent(0.01), chaser, plain_posterior())
+    initial, task = initial_particles(learner), one_task()
+
+    def gradient(meta):
+        loss = jax.grad(lambda start: meta.loss(learner.posterior, learner.inner, start, task))
+        return jax.tree.leaves(loss(initial).weights)
+
+    for ours, emamls in zip(gradient(chaser), gradient(Validation()), strict=True):
+        np.testing.assert_allclose(ours, 2 * size * emamls, rtol=1e-2, atol=1e-6)
+    others = gradient(Chaser(1, size, noise_from_query=False))
+    assert not np.allclose(others[0], gradient(chaser)[0], rtol=0.1, atol=1e-6)
+
+
+def test_unknown_rows_of_the_leader_are_refused():
+    with pytest.raises(ValueError, match="leader_rows 'support': use 'all' or 'query'"):
+        Chaser(leader_rows="support")

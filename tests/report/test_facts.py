@@ -40,6 +40,7 @@ RECIPES = [
             "distance": "mmd",
             "leader_steps": 3,
             "leader_step_size": 0.02,
+            "prior_precision": 0.003,
         },
         {"shots": 4, "num_tasks": 9},
     ),
@@ -47,6 +48,12 @@ RECIPES = [
         "sinusoid",
         "emaml",
         {"learned_steps": True, "inner": "svgd", "kernel": "imq"},
+        {"shots": 4, "num_tasks": 9},
+    ),
+    Recipe(
+        "sinusoid",
+        "bmaml",
+        {"likelihood": "squared_error", "prior": "flat", "leader_rows": "query"},
         {"shots": 4, "num_tasks": 9},
     ),
     Recipe("glyphs", "maml", {"inner_steps": 3}, IMAGES, {"filters": 8, "norm": "task"}),
@@ -96,12 +103,7 @@ def test_the_command_line_understands_it_as_the_same_run(recipe):
     ("recipe", "settings"),
     [
         (Recipe("table", "bmaml", {}, {**TABLE, "path": None}), SETTINGS),
-        (
-            Recipe(
-                "sinusoid", "bmaml", {"leader_steps": 3, "prior": "flat"}, {"shots": 4, "num_tasks": 9}
-            ),
-            SETTINGS,
-        ),
+        (Recipe("sinusoid", "bmaml", {"targets": "numbers"}, {"shots": 4, "num_tasks": 9}), SETTINGS),
         (Recipe("sinusoid", "bmaml", {}, {"shots": 4, "num_tasks": 9}), {**SETTINGS, "seeds": [1, 2]}),
     ],
 )

@@ -1,6 +1,8 @@
 """Processes that train together: the same result, a sentence when one is gone, and going on."""
 
 import os
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -52,6 +54,27 @@ def test_a_lost_process_ends_the_other_with_a_sentence_and_the_run_goes_on(tmp_p
     pair = start_pair(SINUSOID, folder, long)
     assert survivor_of(pair, folder, victim) == (1, [f"bmaml: {LOST_PROCESS}"])
     goes_on(SINUSOID, folder, long)
+
+
+# What a process writes that has lost another, and how it ends: in its own words among those of the
+# runtime's threads, by the runtime, or for a reason of its own.
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        (
+            "print('E coordination_service: gone', file=sys.stderr); watched.end_after_loss()",
+            LOST_PROCESS,
+        ),
+        ("sys.stderr.write('E coordination_service: gone' + 2 * chr(10)); os._exit(75)", LOST_PROCESS),
+        ("os.abort()", LOST_PROCESS),
+        ("sys.exit('bmaml: No such folder.')", "No such folder."),
+    ],
+)
+def test_who_watches_speaks_for_a_process_that_lost_another(ending, told):
+    child = [sys.executable, "-c", f"import os, sys; from bmaml.cli import watched; {ending}"]
+    watch = f"import sys; from bmaml.cli import watched; sys.exit(watched.run({child!r}))"
+    found = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stderr) == (1, f"bmaml: {told}\n")
 
 
 @pytest.mark.parametrize(

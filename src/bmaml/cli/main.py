@@ -7,6 +7,7 @@ from typing import Annotated
 
 import tyro
 
+from bmaml.cli import watched
 from bmaml.cli.evaluate import Evaluate
 from bmaml.cli.methods import Methods
 from bmaml.cli.predict import Predict
@@ -14,7 +15,7 @@ from bmaml.cli.reproduce import ReproduceCommand
 from bmaml.cli.rl import ReinforcementLearning
 from bmaml.cli.suggest import Suggest
 from bmaml.cli.train import TrainCommand, name_the_kind
-from bmaml.errors import BmamlError, LostProcessError
+from bmaml.errors import BmamlError, Interrupted, LostProcessError
 
 Command = (
     TrainCommand
@@ -40,11 +41,11 @@ def main(arguments: list[str] | None = None) -> None:
             command.run()
         finally:  # Here, where what goes wrong with it is told: also the help, which ends by an exit.
             sys.stdout.flush()
+    except LostProcessError:
+        watched.end_after_loss()
     except BmamlError as error:
         print(f"bmaml: {error}", file=sys.stderr, flush=True)
-        if isinstance(error, LostProcessError):
-            os._exit(1)  # A farewell to processes that are gone would not end, or end in a trace.
-        sys.exit(1)
+        sys.exit(130 if isinstance(error, Interrupted) else 1)
     except BrokenPipeError:  # whoever reads the output has seen enough, such as `| head`
         _discard_output()
         sys.exit(1)

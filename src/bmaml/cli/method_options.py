@@ -4,8 +4,9 @@ from typing import Any
 
 # Those whose names differ from the presets'.
 PRESET_NAMES = {"particles": "num_particles", "sampler": "inner"}
-LEADER = ("leader_steps", "leader_step_size")
-VARIANTS = ("sampler", "kernel", "temperature", "distance", "learned_steps", *LEADER)
+LEADER = ("leader_steps", "leader_step_size", "leader_rows")
+POSTERIOR = ("likelihood", "prior", "prior_precision")
+VARIANTS = ("sampler", "kernel", "temperature", "distance", "learned_steps", *POSTERIOR, *LEADER)
 NAMES = ("particles", "step_size", "inner_steps", "settings", *VARIANTS)
 
 

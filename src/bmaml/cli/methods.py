@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bmaml.cli.method_options import PRESET_NAMES
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -50,20 +52,29 @@ def _variants() -> "Table":
     from bmaml.distances import DISTANCES
     from bmaml.inner import INNER_UPDATES
     from bmaml.kernels import KERNELS
+    from bmaml.meta.chaser import LEADER_ROWS
+    from bmaml.posterior import LIKELIHOODS, PRIORS
     from bmaml.presets import METHODS, options_of
 
     table = Table(title="variants (see docs/variants.md)")
-    for heading in ("option", "in Python", "names", "for"):
-        table.add_column(heading, no_wrap=heading in ("option", "in Python"))
-    for option, preset_option, names in (
-        ("--sampler", "inner", ", ".join(INNER_UPDATES)),
-        ("--kernel", "kernel", f"{', '.join(KERNELS)}; with a fixed bandwidth: rbf-70"),
-        ("--temperature", "temperature", "a number, for sgld and hmc"),
-        ("--distance", "distance", ", ".join(DISTANCES)),
-        ("--learned-steps", "learned_steps", "a step size for every parameter"),
-        ("--leader-steps", "leader_steps", "a number; the paper's is 1"),
-        ("--leader-step-size", "leader_step_size", "a number; the paper's is a tenth of the step size"),
+    for heading in ("option", "names", "for"):
+        table.add_column(heading, no_wrap=heading == "option", overflow="fold")
+    for option, names in (
+        ("sampler", f"{', '.join(INNER_UPDATES)} (in Python: inner=)"),
+        ("kernel", f"{', '.join(KERNELS)}; with a fixed bandwidth: rbf-70"),
+        ("temperature", "a number, for sgld and hmc"),
+        ("distance", ", ".join(DISTANCES)),
+        ("learned_steps", "a step size for every parameter"),
+        ("likelihood", ", ".join(LIKELIHOODS)),
+        ("prior", ", ".join(PRIORS)),
+        ("prior_precision", "a number; the authors' is 1"),
+        ("leader_steps", "a number; the paper's is 1"),
+        ("leader_step_size", "a number; the paper's is a tenth of the step size"),
+        ("leader_rows", ", ".join(LEADER_ROWS)),
     ):
-        having = [method for method in METHODS if preset_option in options_of(method)]
-        table.add_row(option, preset_option, names, ", ".join(having))
+        having = [
+            method for method in METHODS if PRESET_NAMES.get(option, option) in options_of(method)
+        ]
+        told = "all" if len(having) == len(METHODS) else ", ".join(having)
+        table.add_row(f"--{option.replace('_', '-')}", names, told)
     return table

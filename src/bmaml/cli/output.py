@@ -29,6 +29,8 @@ def check_out(out: Path | None, inputs: Iterable[Path | None]) -> None:
         raise BmamlError(f"--out {out} would overwrite what is read: choose another file.")
     if out.is_dir():
         raise BmamlError(f"{out} is a folder: give the name of a file to write.")
+    if not out.absolute().parent.is_dir():
+        raise BmamlError(f"There is no folder {out.parent} to write {out.name} to: make it first.")
     if not out.name.lower().endswith(ENDINGS):
         raise BmamlError(
             f"--out {out} does not say what to write: give a name that ends in {', '.join(ENDINGS)}."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bmaml.errors import BmamlError
-from bmaml.experiments import classification_figures, figures, result_files, study
+from bmaml.experiments import classification_figures, figures, grid, result_files, study
 from bmaml.novelty import novelty_auroc
 from bmaml.recipe import Recipe
 from bmaml.run_folder import reporting_write_errors
@@ -29,7 +29,7 @@ ADAPTATION_STEPS = (50, 200)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale(study.Scale):
+class Scale(grid.Scale):
     """How much to run, on which images."""
 
     tasks: str
@@ -62,6 +62,17 @@ SCALES = {
         validations=10,
         task_options=(("rotations", True), ("validation_tasks", 100)),
     ),
+    # What several hours on two cores allow: one seed, and the step sizes that Omniglot's validation
+    # tasks chose, which are the defaults.
+    "miniimagenet": Scale(
+        tasks="miniimagenet",
+        steps=2_000,
+        seeds=(0,),
+        num_tasks=(None,),
+        methods=(("maml", 1), ("emaml", 5), ("bmaml", 5)),
+        validations=10,
+        task_options=(("validation_tasks", 100),),
+    ),
     # The paper's: 800,000 tasks once, or 10,000 tasks forty times, 16 to a meta-update.
     "paper": Scale(
         tasks="miniimagenet",
@@ -77,7 +88,7 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Part(study.Part):
+class Part(grid.Part):
     """One method on one number of training tasks."""
 
     tasks: str

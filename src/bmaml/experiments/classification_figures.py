@@ -36,7 +36,7 @@ def write_csv(results: list[Result], path: Path) -> None:
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
         novelty = [f"unknown_auroc_{name}" for name in NOVELTY]
-        training = ("seed", "steps", "step_size", "chosen_checkpoint")
+        training = ("seed", "steps", "step_size", "chosen_checkpoint", "diverged")
         adaptation = ("adaptation", "adaptation_steps")
         writer.writerow([*SETTING, *training, *adaptation, *SCORES, *novelty, "commit"])
         for result, (which, scores) in product(results, TESTS.items()):

@@ -14,7 +14,7 @@ import jax
 from jaxtyping import PyTree
 
 from bmaml.errors import BmamlError
-from bmaml.experiments import figures, result_files, sinusoid_figures, study
+from bmaml.experiments import figures, grid, result_files, sinusoid_figures, study
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
 from bmaml.run_folder import reporting_write_errors
@@ -27,7 +27,7 @@ STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale(study.Scale):
+class Scale(grid.Scale):
     """How much to run, over which settings."""
 
     shots: tuple[int, ...]
@@ -69,7 +69,7 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Part(study.Part):
+class Part(grid.Part):
     """One method at one number of shots and of training tasks."""
 
     shots: int
@@ -96,7 +96,7 @@ def parts(scale: Scale) -> list[Part]:
 def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: bool = True) -> None:
     """Run what is missing in `out`, then draw the figures and print the table."""
     chosen = result_files.choose(parts(scale), scale.seeds, only)
-    study.run_all(chosen, scale, out, score, on_validation=follow_on_test, progress=progress)
+    study.run_all(chosen, scale, out, score, follow=follow_on_test, progress=progress)
     results = result_files.load_results(parts(scale), scale.seeds, out, steps=scale.steps)
     for result in results:
         name = result_files.training_name(Part(**result["part"]), result["seed"])
@@ -118,17 +118,21 @@ def score(trained: Trained, source: TaskSource) -> dict[str, Any]:
 
 
 def follow_on_test(
-    out: Path, part: study.Part, seed: int, learner: Learner, source: TaskSource
+    training: study.Training, learner: Learner, source: TaskSource
 ) -> Callable[[int, PyTree], None]:
-    """Writes the test scores along a training; they are for the figure, and choose nothing."""
+    """Writes the test scores along a training; they are for the figure, and choose nothing.
+
+    Scored are the particles that training goes on with, as sure as training tasks made them.
+    """
     test, compiled = source.held_out("test"), Compiled(learner)
-    curve = out / "parts" / f"{result_files.training_name(part, seed)}-curve.jsonl"
+    curve = training.out / "parts" / f"{training}-curve.jsonl"
 
     def score_on_test(step: int, particles: PyTree) -> None:
         scores = compiled.score(jax.tree.map(lambda leaf: leaf[0], particles), test)
         point = {"step": step, **{key: float(value) for key, value in scores.items()}}
-        with reporting_write_errors(out), open(curve, "a") as file:
-            file.write(json.dumps(point) + "\n")
+        with reporting_write_errors(training.out), open(curve, "a") as file:
+            # A line of its own, also after one that a full disk or a kill cut short.
+            file.write(("\n" if file.tell() else "") + json.dumps(point))
 
     return score_on_test
 

@@ -43,7 +43,10 @@ def write_csv(results: list[Result], path: Path) -> None:
 
 
 def write_curves(results: list[Result], path: Path) -> None:
-    """One row for each validation of each training: its test scores at that update."""
+    """One row for each validation of each training: its test scores at that update.
+
+    Of the particles as they are trained; those of the table have their noise level from validation.
+    """
     scores = ("mse", "particle_mse", "nll", "coverage")
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)

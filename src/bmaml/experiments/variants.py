@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from bmaml.errors import DivergedError
-from bmaml.experiments import study, variants_figures
+from bmaml.experiments import grid, study, tuning, variants_figures
 from bmaml.experiments.result_files import (
     choose,
     commit,
@@ -81,7 +81,7 @@ REFERENCE = "emaml"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale(study.Scale):
+class Scale(grid.Scale):
     """How much to run."""
 
     shots: tuple[int, ...] = (5, 10)
@@ -121,7 +121,7 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Part(study.Part):
+class Part(grid.Part):
     """One variant at one number of shots."""
 
     variant: str
@@ -158,7 +158,7 @@ def reproduce(scale: Scale, out: Path, *, only: str | None = None, progress: boo
         # With one number of shots: step sizes are in units of squared error, not of examples.
         variant = VARIANTS[part.variant]
         tuned = part_of(scale, variant.tuned_as, scale.shots[0])
-        step_size = study.tune(tuned, scale, out, progress)
+        step_size = tuning.tune(tuned, scale, out, progress)
         train(part, scale, seed, step_size, out, progress)
         measure_cost(part.variant, scale, out)
     results = load_results(parts(scale), scale.seeds, out, steps=scale.steps)
@@ -188,7 +188,7 @@ def train(
         require_same(path, part=part.to_json(), steps=scale.steps, step_size=step_size)
         return
     try:
-        study.run(part, scale, seed, step_size, out, score, progress=progress)
+        study.Training(part, seed, scale, step_size, out, score).run(progress=progress)
     except DivergedError as error:
         told = {"part": part.to_json(), "steps": scale.steps, "step_size": step_size}
         write_record(path, {**told, "seed": seed, "diverged": str(error), "commit": commit()})

@@ -13,13 +13,16 @@ from bmaml.meta.objective import MetaObjective
 from bmaml.posterior.posterior import Posterior
 from bmaml.tasks.task import Task
 
+LEADER_ROWS = ("all", "query")
+
 
 @dataclass(frozen=True)
 class Chaser(MetaObjective):
     r"""$d\bigl(\Theta^n_\tau, \mathrm{stopgrad}(\Theta^{n+s}_\tau)\bigr)$, Algorithm 3 and Eq. 7.
 
     The chaser $\Theta^n$ adapts on $D^{trn}$; the leader $\Theta^{n+s}$ goes on from it for
-    `leader_steps` (s) of size `leader_step_size` on $D^{trn}\cup D^{val}$. `matched` names the parts
+    `leader_steps` (s) of size `leader_step_size` on $D^{trn}\cup D^{val}$, or on $D^{val}$ alone, as in
+    the paper's reinforcement learning, with `leader_rows="query"`. `matched` names the parts
     of a particle that the `distance` d runs over, which is $\sum_m\lVert\theta^m - \theta'^m\rVert^2$
     unless another is given.
 
@@ -27,7 +30,8 @@ class Chaser(MetaObjective):
     it has not seen. A leader, which has fitted all rows, cannot tell. With `noise_from_query` they are
     trained on what the chaser leaves of the query instead, with its predictions held constant:
     $-\sum_m \log p(D^{val} \mid \mathrm{stopgrad}(f^m), \gamma^m)$ is added to the distance, and adds
-    nothing to the gradient of any weight.
+    nothing to the gradient of any weight. (The distance still has a gradient in them, a small one,
+    through the steps of the chaser.)
 
     `held` names the parts whose initial values stay as they are. The precision of a prior is one:
     whatever pulls the chaser back leaves it farther behind the leader, so that the distance makes the
@@ -41,10 +45,13 @@ class Chaser(MetaObjective):
     noise_from_query: bool = True
     distance: Distance = field(default_factory=PairedSquared)
     held: tuple[str, ...] = ("prior",)
+    leader_rows: str = "all"
 
     def __post_init__(self) -> None:
         require_counts(leader_steps=self.leader_steps)
         require_positive(leader_step_size=self.leader_step_size)
+        if self.leader_rows not in LEADER_ROWS:
+            raise ValueError(f"Unknown leader_rows {self.leader_rows!r}: use 'all' or 'query'.")
 
     def loss(
         self,
@@ -61,8 +68,9 @@ class Chaser(MetaObjective):
         )
         chaser_key, leader_key = (None, None) if key is None else jax.random.split(key)
         chaser = inner.run(posterior.target(task.support), initial, key=chaser_key)
+        rows = task.query if self.leader_rows == "query" else task.support.join(task.query)
         leader = inner.run(
-            posterior.target(task.support.join(task.query)),
+            posterior.target(rows),
             jax.lax.stop_gradient(chaser),
             steps=self.leader_steps,
             step_size=self.leader_step_size,

@@ -17,8 +17,9 @@ class GaussianLikelihood(Likelihood):
 
     $\log\gamma$ is part of each particle. Its gradient grows with the residuals, so it moves by
     `step_scale` times the step of the weights. With `unit_steps` a particle moves by the step size
-    over its γ: a step then has one meaning, in units of squared error, whatever γ is or becomes, and
-    γ only weighs the data against the prior and the repulsion.
+    over its γ (with SVGD, over the geometric mean of all particles' γ): a step then has one meaning,
+    in units of squared error, whatever γ is or becomes, and γ only weighs the data against the prior
+    and the repulsion.
     """
 
     initial_precision: float = 1.0

@@ -23,6 +23,9 @@ class Metric(NamedTuple):
     ranked: bool = True
 
 
+# From here on numbers are told by their power of ten.
+LONGEST = 1e7
+
 METRICS: dict[str, dict[str, Metric]] = {
     "numbers": {
         "mse": Metric("squared error", "squared error"),
@@ -55,15 +58,16 @@ class Estimate(NamedTuple):
         '0.123 ± 0.020'
         >>> Estimate(0.5, math.nan).told(METRICS["labels"]["accuracy"])
         '50.0 %'
+        >>> Estimate(2.69e17, 4.1e15).told(METRICS["numbers"]["mse"])
+        '2.69e+17 ± 4.10e+15'
         """
         factor = 100.0 if metric.percent else 1.0
         mean, interval = factor * self.mean, factor * self.interval
         if not math.isfinite(mean):
             return "not finite"
         digits = 1 if metric.percent else _digits(interval if interval > 0 else mean)
-        known = f"{mean:,.{digits}f}" + (
-            f" ± {interval:,.{digits}f}" if math.isfinite(interval) else ""
-        )
+        form = f",.{digits}f" if abs(mean) < LONGEST else ".2e"
+        known = f"{mean:{form}}" + (f" ± {interval:{form}}" if math.isfinite(interval) else "")
         return known + (" %" if metric.percent else "")
 
 

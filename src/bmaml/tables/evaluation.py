@@ -77,7 +77,7 @@ def evaluate_table(
     curves: dict[int, Trust] = {}
     drawn = {count: _episodes(tasks, split, count, repeats, chosen) for count in counts}
     every = sum(len(numbers) for _, numbers in drawn.values())
-    with _progress(every * (1 + len(methods)), progress) as done:
+    with _progress(every * (1 + len(methods)), list(methods), progress) as done:
         for name, baseline in methods.items():
             done(f"{name}, fitting", 0)
             baseline.fit(tasks.prepared.parts["train"])
@@ -162,9 +162,12 @@ def _in_units(scores: dict[str, Any], scale: float) -> dict[str, Any]:
 
 
 @contextmanager
-def _progress(total: int, shown: bool) -> Iterator[Progress]:
-    """A bar on a terminal, nothing elsewhere."""
+def _progress(total: int, baselines: Sequence[str], shown: bool) -> Iterator[Progress]:
+    """A bar on a terminal; elsewhere a line, if it takes long."""
     if not (shown and sys.stderr.isatty()):
+        if shown and baselines:
+            told = f"Comparing with {', '.join(baselines)}, which takes most of the time."
+            print(told, file=sys.stderr, flush=True)
         yield lambda method, ready: None
         return
     from rich.console import Console

@@ -55,19 +55,19 @@ def require_common(
     if len(unknown) == len(asked):
         raise BmamlError(
             f"No row of the support is of a task of the {what}: the column {task!r} holds "
-            f"{_some(known)} in the support and {_some(asked)} in the {what}, so give rows of the same "
-            "tasks, or leave the support out."
+            f"{some_of(known)} in the support and {some_of(asked)} in the {what}, so give rows of the "
+            "same tasks, or leave the support out."
         )
     sentences = []
     if unknown:
         sentences.append(
-            f"{len(unknown):,} of {told_count(len(asked), 'task')} of the {what} ({_some(unknown)}) "
+            f"{len(unknown):,} of {told_count(len(asked), 'task')} of the {what} ({some_of(unknown)}) "
             f"{_have(unknown)} no support rows, so that nothing but the prior is known of "
             f"{'it' if len(unknown) == 1 else 'them'}"
         )
     if unasked:
         sentences.append(
-            f"{len(unasked):,} of {told_count(len(known), 'task')} of the support ({_some(unasked)}) "
+            f"{len(unasked):,} of {told_count(len(known), 'task')} of the support ({some_of(unasked)}) "
             f"{_have(unasked)} no rows in the {what} and {'does' if len(unasked) == 1 else 'do'} not "
             "count"
         )
@@ -79,10 +79,10 @@ def _have(names: Sequence[str]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
-def _some(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str]) -> str:
     """A few names in quotes.
 
-    >>> _some(["a", "b", "c", "d"])
+    >>> some_of(["a", "b", "c", "d"])
     "'a', 'b', 'c', …"
     """
     told = ", ".join(map(shortened, names[:MOST_EXAMPLES]))

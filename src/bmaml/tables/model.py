@@ -16,7 +16,7 @@ from bmaml.recipe import Recipe
 from bmaml.run_folder import read_description
 from bmaml.tables.dealt import DealtTasks
 from bmaml.tables.encoding import Encoding
-from bmaml.tables.matching import match_names, require_common
+from bmaml.tables.matching import match_names, require_common, some_of
 from bmaml.tables.names import require_columns
 from bmaml.tables.predictions import (
     QUANTILES,
@@ -185,6 +185,8 @@ class TableModel:
             if warn:
                 self._warn(query, what)
             asked, order = group_rows(query, self.encoding, with_targets=False)
+        if warn and asked.names == ("",):
+            self._warn_of_one_task(query, what)
         groups = Groups(asked.x, asked.starts, asked.counts)
         matched = self._match(known, asked, what, warn)
         kept = predict_many(self.trained, matched, groups, of_prediction, steps=steps)
@@ -225,6 +227,17 @@ class TableModel:
         require_common(known.names, asked.names, found, task=task, what=what, warn=warn)
         starts = np.where(found < 0, 0, known.starts[found])
         return Groups(known.x, starts, np.where(found < 0, 0, known.counts[found]), known.y)
+
+    def _warn_of_one_task(self, query: "pandas.DataFrame", what: str) -> None:
+        """If there are columns that nothing is known of: one of them may be that of tasks, misspelt."""
+        known = {column.name for column in self.encoding.features} | {self.encoding.target}
+        unused = [str(name) for name in query.columns if name not in known]
+        if self.encoding.task is not None and unused:
+            warnings.warn(
+                f"The {what} has no column {self.encoding.task!r}, so all its rows are taken for one "
+                f"task; not used: {some_of(unused)}.",
+                stacklevel=4,
+            )
 
     def _warn(self, frame: "pandas.DataFrame", what: str, *, with_targets: bool = False) -> None:
         for sentence in self.encoding.outside(frame, with_targets=with_targets):

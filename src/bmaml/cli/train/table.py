@@ -76,6 +76,10 @@ class TrainTable(Train):
             **self.fit_options(),
         ).trained
 
+    def in_units(self, metric: str) -> str:
+        """Numbers are scaled for training by their spread over training tasks."""
+        return " (in variances of the target)" if metric == "mse" else ""
+
     def _tell_notes(self, prepared: "Prepared") -> None:
         """What was made of the table; even if quiet, as what is left out is no progress."""
         from bmaml.scale import processes

@@ -1,5 +1,7 @@
 """What every `bmaml train` has, whatever its tasks are."""
 
+import shlex
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -45,17 +47,26 @@ class Train:
     settings: Literal["paper", "authors"] = "paper"
     """the paper's mathematics, or what its authors' code does"""
     sampler: str | None = None
-    """bfa, bmaml: the inner update, such as gd, sgld, hmc (`bmaml methods`; default: svgd)"""
+    """the inner update: gd, svgd, sgld or hmc (default: svgd for bfa and bmaml, gd for the others)"""
     kernel: str | None = None
-    """bfa, bmaml: the kernel of svgd, such as imq, rbf-layers, rbf-learned, rbf-70 (`bmaml methods`)"""
+    """the kernel of svgd, such as imq, rbf-layers, rbf-learned, rbf-70 (see `bmaml methods`)"""
     temperature: float | None = None
-    """bfa, bmaml: of the posterior that sgld and hmc sample (default: nearly zero)"""
+    """of the posterior that sgld and hmc sample (default: nearly zero)"""
     distance: str | None = None
     """bmaml: from chaser to leader, such as mmd, prediction (`bmaml methods`; default: paired)"""
     leader_steps: int | None = None
     """bmaml: steps of the leader (default: five for numbers, for labels as many as the chaser's)"""
     leader_step_size: float | None = None
     """bmaml: step size of the leader (default: the chaser's)"""
+    leader_rows: Literal["all", "query"] | None = None
+    """bmaml: what the leader sees of a task (default: all)"""
+    likelihood: str | None = None
+    """gaussian or squared_error for numbers, categorical or cross_entropy for labels (default: the
+    first for bfa and bmaml, the second, which averages over rows, for the others)"""
+    prior: str | None = None
+    """of the weights: gaussian or flat (default: gaussian for bfa and bmaml, flat for the others)"""
+    prior_precision: float | None = None
+    """bfa, bmaml: of the weights' prior, at first (default: 0.01 for numbers, 0.1 for labels)"""
     learned_steps: bool = False
     """meta-learn an inner step size for every parameter"""
     tasks_at_once: int | None = None
@@ -78,6 +89,8 @@ class Train:
         with self.where.together() as speaks:
             from bmaml.cli.output import speaking_warnings  # JAX comes with it, now that it may
 
+            if speaks and self.resume and not (self.out / "run.json").exists():
+                print(f"bmaml: {self.out} holds no run yet: a new one begins.", file=sys.stderr)
             try:
                 with speaking_warnings():
                     trained = self.fit()
@@ -91,8 +104,14 @@ class Train:
         best = next((entry for entry in trained.history if entry["step"] == trained.step), None)
         told = "no validation was finite, so the first particles are kept"
         if best is not None:
-            told = f"validation {name} {best['validation'][name]:.3f} at update {trained.step}"
-        print(f"Trained {self.steps} updates; {told}. Next: bmaml evaluate {self.out}")
+            told = f"validation {name} {best['validation'][name]:.3f}{self.in_units(name)}"
+            told += f" at update {trained.step}"
+        folder = shlex.quote(str(self.out))
+        print(f"Trained {self.steps} updates; {told}. Next: bmaml evaluate {folder}")
+
+    def in_units(self, metric: str) -> str:
+        """What a validation score is measured in, if it is not the unit of the targets."""
+        return ""
 
     def fit(self) -> "Trained":
         """Meta-train on the named tasks."""
