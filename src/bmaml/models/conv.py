@@ -20,6 +20,10 @@ NORMS = ("example", "task", "transductive", "none")
 # Numbers in the maps that are in work at a time where all of them would not fit into the caches: one
 # image of 84×84, or five of 28×28, with 64 filters.
 CHUNK = 2**18
+# The squared length of an image's features: that of 64 features of variance 1, for which the step sizes
+# of the presets were found. What a step on a head changes about its logits grows with this length, so
+# with the number of features as length a network of 256 would need a quarter of the step.
+SQUARED_LENGTH = 64.0
 # The most numbers in the maps of the second block that are kept for the gradient, which otherwise makes
 # them again: those of 148 images of 84×84.
 KEPT = 2**24
@@ -58,8 +62,9 @@ class ConvFeatures:
             28×28 (64 features) and 5 for 84×84 (256 features).
         filters: in each block.
         norm: see the table.
-        standardise: give the features of each image mean 0 and variance 1. The chaser's distance is
-            between heads: without it, shrinking all features lessens the distance and teaches nothing.
+        standardise: give the features of each image mean 0 and one length, whatever their number. The
+            chaser's distance is between heads: without it, shrinking all features lessens the distance
+            and teaches nothing; and one step size suits all sizes of images.
 
     Reference: Kim et al. 2018, Experiments; the blocks are those of Vinyals et al. 2016.
     """
@@ -231,9 +236,10 @@ def _run_blocks(
 
 
 def _standardise(features: Features) -> Features:
-    """Mean 0 and variance 1 in each row."""
+    """Mean 0 and the same squared length in each row."""
     centred = features - jnp.mean(features, axis=1, keepdims=True)
-    return centred * jax.lax.rsqrt(jnp.mean(jnp.square(centred), axis=1, keepdims=True) + 1e-5)
+    unit = centred * jax.lax.rsqrt(jnp.mean(jnp.square(centred), axis=1, keepdims=True) + 1e-5)
+    return unit * (SQUARED_LENGTH / features.shape[1]) ** 0.5
 
 
 def _by_chunks(run: Callable[[Array], Array], x: Array, size: int) -> Array:
