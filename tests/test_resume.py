@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from bmaml import training_loop
+from bmaml.checkpoints import Checkpoints
 from bmaml.errors import Interrupted, RunError
 from bmaml.interrupt import postponed_interrupt
 from bmaml.run_folder import RunFolder
@@ -204,7 +205,7 @@ def test_a_damaged_run_file_is_named(folder):
 
 def test_a_full_disk_is_one_sentence_and_spares_what_is_saved(tmp_path, monkeypatch, finished):
     monkeypatch.setattr(training_loop, "SHARE_FOR_CHECKPOINTS", np.inf)
-    save, limits = RunFolder.save, resource.getrlimit(resource.RLIMIT_FSIZE)
+    save, limits = Checkpoints.save, resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def save_until_the_disk_is_full(self, step, tree):
         if step == 15:  # No file may grow beyond a few bytes, as if nothing were left.
@@ -214,13 +215,13 @@ def test_a_full_disk_is_one_sentence_and_spares_what_is_saved(tmp_path, monkeypa
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
-    monkeypatch.setattr(RunFolder, "save", save_until_the_disk_is_full)
+    monkeypatch.setattr(Checkpoints, "save", save_until_the_disk_is_full)
     options = SETTINGS | {"description": {"method": "test"}}
     with pytest.raises(RunError, match="disk is full") as caught:
         fit(LEARNER, TASKS, **options, out=tmp_path / "run")
     assert "\n" not in str(caught.value)
     assert Trained.load(tmp_path / "run", LEARNER, "last").step == 10
-    monkeypatch.setattr(RunFolder, "save", save)
+    monkeypatch.setattr(Checkpoints, "save", save)
     assert_same_bits(go_on(tmp_path / "run").last, finished[1].last)
 
 
@@ -320,7 +321,7 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path, uninterrupted, pytestconfig)
 
 def test_too_little_room_for_a_checkpoint_is_said_before_writing_it(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
-    monkeypatch.setattr("bmaml.run_folder.shutil.disk_usage", lambda path: usage)
+    monkeypatch.setattr("bmaml.checkpoints.shutil.disk_usage", lambda path: usage)
     with pytest.raises(RunError, match="the disk is full: make room and resume"):
         fit(LEARNER, TASKS, steps=20, out=tmp_path / "run", progress=False)
     assert not list((tmp_path / "run").glob("checkpoints/*"))

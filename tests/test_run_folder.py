@@ -56,8 +56,8 @@ folder, step = RunFolder.start(sys.argv[1], {}, resume=False), 0
 began = time.monotonic()
 while time.monotonic() < began + 4:
     step += 1
-    folder.save(step, {"a": jnp.full(1000, step)})
-    time.sleep(0.1)  # a checkpoint goes with the next but one, and reading it may take a while
+    folder.checkpoints.save(step, {"a": jnp.full(1000, step)})
+    time.sleep(0.02)  # a checkpoint goes with the next but one, often while it is being read
 print(step)
 """
 
@@ -74,7 +74,7 @@ def test_a_run_can_be_read_over_and_over_while_it_saves(tmp_path):
     while training.poll() is None:
         if (path / "run.json").exists():
             reader = RunFolder.read(path)
-            tree = reader.restore(like)
+            tree = reader.checkpoints.restore(like)
             reader.close()
             seen += [] if tree is None else [int(tree["a"][0])]
     saved, told = training.communicate()

@@ -4,24 +4,15 @@ Whatever instant a run is killed at, the folder can be resumed: `run.json` is re
 checkpoint counts once it is complete, and the log is cut back to the checkpoint.
 """
 
-import errno
 import importlib.metadata
 import json
-import logging
 import os
-import shutil
-import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-import jax
-import numpy as np
-from jaxtyping import PyTree
-
+from bmaml.checkpoints import Checkpoints
 from bmaml.errors import RunError
+from bmaml.writing import reporting_write_errors, write_atomically
 
 try:
     import fcntl
@@ -30,12 +21,6 @@ except ImportError:  # Windows
 
 FORMAT = 1
 CONTENTS = ("log.jsonl", "tensorboard", "checkpoints")
-# What a checkpoint takes beside its arrays, generously.
-CHECKPOINT_OVERHEAD = 2**20
-# How often to look at checkpoints that come and go.
-LOOKS = 5
-# EFBIG: a limit on file sizes, as batch systems set, is a full disk of another kind.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class RunFolder:
@@ -49,7 +34,7 @@ class RunFolder:
         self.path = path
         self.settings = settings
         self._lock = lock
-        self._manager = None
+        self.checkpoints = Checkpoints(path, written=lock is not None)
 
     @classmethod
     def start(
@@ -89,109 +74,12 @@ class RunFolder:
             )
         return cls(folder, settings)
 
-    def save(self, step: int, tree: PyTree) -> None:
-        """Write a complete checkpoint; the one before it stays until the next."""
-        with reporting_write_errors(self.path), _quiet():
-            import orbax.checkpoint as ocp
-
-            # Orbax's threads print tracebacks of their own when the disk fills up under them.
-            needed = CHECKPOINT_OVERHEAD + sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
-            if shutil.disk_usage(self.path).free < needed:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            manager = self._open_manager()
-            if step not in manager.all_steps():
-                if jax.process_count() > 1:  # Orbax expects arrays of one process to be NumPy's.
-                    tree = jax.tree.map(np.asarray, tree)
-                manager.save(step, args=ocp.args.StandardSave(tree))
-                manager.wait_until_finished()
-
-    def restore(self, like: PyTree) -> PyTree | None:
-        """The last checkpoint in the form of `like` (shapes will do), or None if there is none."""
-        steps = sorted(self._steps(), reverse=True)
-        for index, step in enumerate(steps):
-            try:
-                tree = self._restore_step(step, like)
-            except Exception as error:
-                if index + 1 == len(steps):
-                    raise RunError(
-                        f"No checkpoint in {self.path} can be read, all are damaged: restore the "
-                        "folder from a backup or train again into another one."
-                    ) from error
-                continue
-            if index > 0:
-                damaged = self.path / "checkpoints" / str(steps[0])
-                raise RunError(
-                    f"The last checkpoint in {self.path} is damaged, but that of step {step} is "
-                    f"intact: delete {damaged} to go on from there."
-                )
-            return tree
-        return None
-
     def close(self) -> None:
         """Let go of the folder."""
-        if self._manager is not None:
-            with _quiet():
-                self._manager.close()
-            self._manager = None
+        self.checkpoints.close()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-
-    def _steps(self) -> list[int]:
-        if not (self.path / "checkpoints").is_dir():
-            return []
-        looks = 1
-        while True:
-            try:
-                with _quiet():
-                    return list(self._open_manager().all_steps())
-            except (OSError, ValueError) as error:
-                # A training that goes on may have removed one as it was looked at.
-                if looks == LOOKS:
-                    raise RunError(
-                        f"The checkpoints in {self.path} cannot be read: {error}."
-                    ) from error
-                looks += 1
-                time.sleep(0.1)
-
-    def _restore_step(self, step: int, like: PyTree) -> PyTree:
-        with _quiet():
-            import orbax.checkpoint as ocp
-
-            # On a device of this machine: the one it was saved on may not be here.
-            here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-            like = jax.tree.map(
-                lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here), like
-            )
-            return self._open_manager().restore(step, args=ocp.args.StandardRestore(like))
-
-    def _open_manager(self) -> Any:
-        # Half a second to import, which only runs with a folder should pay.
-        import orbax.checkpoint as ocp
-
-        if self._manager is None:
-            # Of several processes only the first has a folder, and must not wait for the others.
-            alone = ocp.options.MultiprocessingOptions()
-            if jax.process_count() > 1:
-                alone = ocp.options.MultiprocessingOptions(
-                    primary_host=0, active_processes={0}, barrier_sync_key_prefix="first"
-                )
-            if self._lock is None:
-                # A training may be writing a checkpoint here: what it has begun is not ours to clear.
-                options = ocp.CheckpointManagerOptions(read_only=True, multiprocessing_options=alone)
-            else:
-                options = ocp.CheckpointManagerOptions(
-                    # Two, so that one damaged checkpoint is not the end of a run.
-                    preservation_policy=ocp.checkpoint_managers.preservation_policy.LatestN(2),
-                    enable_async_checkpointing=False,
-                    cleanup_tmp_directories=True,
-                    multiprocessing_options=alone,
-                    create=False,
-                )
-                with reporting_write_errors(self.path):
-                    (self.path / "checkpoints").mkdir(exist_ok=True)
-            self._manager = ocp.CheckpointManager(self.path / "checkpoints", options=options)
-        return self._manager
 
 
 def require_fit(path: str | os.PathLike[str], settings: dict[str, Any], *, resume: bool) -> None:
@@ -236,43 +124,6 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     return description
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file in one go: readers see the old text or the new, never half of it."""
-    temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-
-
-@contextmanager
-def reporting_write_errors(folder: Path) -> Iterator[None]:
-    """Tell a full disk, a missing permission and their like in one sentence."""
-    try:
-        yield
-    except Exception as error:
-        if _is_full(error):
-            raise RunError(
-                f"Cannot write to {folder}, the disk is full: make room and resume; complete "
-                "checkpoints are intact."
-            ) from error
-        if isinstance(error, OSError):
-            raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
-        raise
-
-
-def _is_full(error: BaseException | None) -> bool:
-    """Orbax and TensorStore wrap the system's error, sometimes as mere text."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in FULL:
-            return True
-        if any(os.strerror(code) in str(error) for code in FULL):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """The settings a run goes on with must be those it began with."""
     for name, value in now.items():
@@ -310,19 +161,3 @@ def _version() -> str:
         return importlib.metadata.version("bmaml")
     except importlib.metadata.PackageNotFoundError:
         return "unknown"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep what Orbax has to say about its own workings from the user."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import orbax.checkpoint  # noqa: F401 - absl sets its level up when it is imported.
-
-        logger = logging.getLogger("absl")
-        level = logger.level
-        logger.setLevel(logging.CRITICAL)
-        try:
-            yield
-        finally:
-            logger.setLevel(level)

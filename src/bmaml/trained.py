@@ -201,7 +201,7 @@ class Trained:
         if seed is not None and seed not in seeds:
             raise RunError(f"{run.path} holds the seeds {seeds}, but not {seed}.")
         try:
-            snapshot = run.restore(like)
+            snapshot = run.checkpoints.restore(like)
         finally:
             run.close()
         if snapshot is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from bmaml.run_folder import reporting_write_errors, write_atomically
+from bmaml.writing import reporting_write_errors, write_atomically
 
 Entry = dict[str, Any]
 

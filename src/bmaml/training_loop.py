@@ -72,7 +72,7 @@ class TrainingLoop:
         """
         log = None
         try:
-            saved = None if self.folder is None else self.folder.restore(like)
+            saved = None if self.folder is None else self.folder.checkpoints.restore(like)
             snapshot = processes.of_first(begin() if saved is None else saved)
             if self.folder is not None:
                 log = TrainingLog(self.folder.path, int(snapshot.state.step))
@@ -160,7 +160,7 @@ class TrainingLoop:
         began = time.monotonic()
         due = (began - self.saved_at) * SHARE_FOR_CHECKPOINTS >= self.save_seconds
         if self.folder is not None and (force or due):
-            self.folder.save(int(snapshot.state.step), snapshot)
+            self.folder.checkpoints.save(int(snapshot.state.step), snapshot)
             self.saved_at = time.monotonic()
             self.save_seconds = self.saved_at - began
 

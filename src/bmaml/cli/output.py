@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmaml.errors import BmamlError
-from bmaml.run_folder import reporting_write_errors
+from bmaml.writing import reporting_write_errors
 
 if TYPE_CHECKING:
     import pandas

@@ -17,8 +17,8 @@ from bmaml.active import curve
 from bmaml.errors import BmamlError
 from bmaml.experiments import classification, figures, result_files, study
 from bmaml.experiments.classification import Part, Scale
-from bmaml.run_folder import reporting_write_errors, write_atomically
 from bmaml.tasks.task_set import as_task_set
+from bmaml.writing import reporting_write_errors, write_atomically
 
 METHODS = ("emaml", "bmaml")
 PARTICLES = 5

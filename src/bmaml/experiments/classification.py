@@ -15,10 +15,10 @@ from bmaml.errors import BmamlError
 from bmaml.experiments import classification_figures, figures, grid, result_files, study
 from bmaml.novelty import novelty_auroc
 from bmaml.recipe import Recipe
-from bmaml.run_folder import reporting_write_errors
 from bmaml.scale import device_for_each_core
 from bmaml.tasks import TASK_SOURCES, TaskSource
 from bmaml.trained import Trained
+from bmaml.writing import reporting_write_errors
 
 # What the inner step size is chosen from, the same for every method: of the mean cross-entropy for
 # gradient descent, of its sum over rows for SVGD.

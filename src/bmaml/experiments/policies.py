@@ -27,7 +27,7 @@ from bmaml.experiments.result_files import (
 )
 from bmaml.rl import Settings, fit
 from bmaml.rl.train import describe_run
-from bmaml.run_folder import reporting_write_errors
+from bmaml.writing import reporting_write_errors
 
 # With one particle SVPG is VPG, and svpg-trpo would be vpg-trpo again, bit for bit.
 TRPO = (("vpg-trpo", 1), ("vpg-trpo", 5), ("svpg-trpo", 5), ("vpg-trpo", 10), ("svpg-trpo", 10))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bmaml.errors import BmamlError
-from bmaml.run_folder import reporting_write_errors, write_atomically
+from bmaml.writing import reporting_write_errors, write_atomically
 
 Result = dict[str, Any]
 # A part of an experiment: `str(part)` names it, and its files.

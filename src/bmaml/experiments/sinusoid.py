@@ -17,9 +17,9 @@ from bmaml.errors import BmamlError
 from bmaml.experiments import figures, grid, result_files, sinusoid_figures, study
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
-from bmaml.run_folder import reporting_write_errors
 from bmaml.tasks import TaskSource
 from bmaml.trained import Compiled, Trained
+from bmaml.writing import reporting_write_errors
 
 # What the inner step size is chosen from, the same for every method. It is in units of squared error:
 # of the mean squared error for gradient descent, of half the sum for SVGD (see docs/deviations.md).

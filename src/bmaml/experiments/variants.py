@@ -27,9 +27,9 @@ from bmaml.experiments.result_files import (
     write_record,
 )
 from bmaml.recipe import Recipe
-from bmaml.run_folder import reporting_write_errors
 from bmaml.tasks import TaskSource
 from bmaml.trained import Trained
+from bmaml.writing import reporting_write_errors
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from bmaml.report import sections
 from bmaml.report.evaluation import Evaluation
 from bmaml.report.facts import command, describe_run
 from bmaml.report.sections import text
-from bmaml.run_folder import RunFolder, reporting_write_errors, write_atomically
+from bmaml.run_folder import RunFolder
 from bmaml.trained import Trained
+from bmaml.writing import reporting_write_errors, write_atomically
 
 NAME = "report.html"
 CSS = """

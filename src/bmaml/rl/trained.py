@@ -94,7 +94,7 @@ class TrainedPolicies:
                 "the environment and the policy that it was trained with."
             )
         try:
-            snapshot = run.restore(like)
+            snapshot = run.checkpoints.restore(like)
         finally:
             run.close()
         if snapshot is None:

@@ -10,7 +10,7 @@ from bmaml.rl.envs.navigation import Navigation
 from bmaml.rl.render.recording import Recording, record
 from bmaml.rl.render.scene import Scene
 from bmaml.rl.trained import TrainedPolicies
-from bmaml.run_folder import reporting_write_errors
+from bmaml.writing import reporting_write_errors
 
 PICTURES = (".png", ".svg", ".pdf")
 FRAMES = 50

@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from bmaml.errors import BmamlError
-from bmaml.run_folder import FULL
+from bmaml.writing import FULL
 
 FORMAT = 1
 # What numpy's header takes for four axes of any length; rows are counted only as they are written.
