@@ -5,6 +5,7 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from bmaml.errors import RunError
@@ -82,3 +83,23 @@ def test_a_run_can_be_read_over_and_over_while_it_saves(tmp_path):
     assert len(seen) > 10
     assert seen == sorted(seen)
     assert seen[-1] <= int(saved)
+
+
+def test_what_a_reader_saw_may_be_gone_when_it_reads(tmp_path):
+    training = RunFolder.start(tmp_path / "run", {}, resume=False)
+    training.checkpoints.save(1, {"a": jnp.zeros(3)})
+    reader = RunFolder.read(tmp_path / "run")
+    look, later = reader.checkpoints._steps, [2, 3, 4]
+
+    def look_and_wait():
+        seen = look()
+        while later:  # The training goes on between looking and reading.
+            step = later.pop(0)
+            training.checkpoints.save(step, {"a": jnp.full(3, float(step))})
+        return seen
+
+    reader.checkpoints._steps = look_and_wait
+    tree = reader.checkpoints.restore({"a": jax.ShapeDtypeStruct((3,), jnp.float32)})
+    np.testing.assert_array_equal(tree["a"], [4.0, 4.0, 4.0])
+    reader.close()
+    training.close()
