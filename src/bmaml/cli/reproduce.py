@@ -40,8 +40,8 @@ class ReproduceClassification(Reproduce):
     """Few-shot image classification: particles (figure a) and few training tasks (figure b)."""
 
     scale: Literal["quick", "omniglot", "miniimagenet", "paper"] = "quick"
-    """quick: glyphs, minutes, no download; omniglot: hours; miniimagenet: hours, a small part of the
-    paper's budget; paper: miniImageNet in full, for a GPU"""
+    """quick: glyphs, minutes, no download; omniglot: hours; miniimagenet: hours, at half
+    resolution; paper: miniImageNet in full, for a GPU"""
     folder: Path | None = None
     """your copy of Omniglot or miniImageNet"""
     out: Path = Path("runs/classification")
