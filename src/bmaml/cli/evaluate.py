@@ -161,11 +161,21 @@ class Evaluate:
 
     def _write_page(self, trained: "Trained", recipe: "Recipe", evaluation: "Evaluation") -> None:
         """Into the run folder; where that cannot be written to, the scores have been printed anyway."""
+        from bmaml.cli.train.again import command
         from bmaml.errors import RunError
         from bmaml.report.page import write_page
+        from bmaml.run_folder import RunFolder
 
+        made_by = command(recipe, RunFolder.read(self.folder).settings, self.folder.absolute())
         try:
-            path = write_page(self.folder, trained, recipe, evaluation, evaluated_by=self._command())
+            path = write_page(
+                self.folder,
+                trained,
+                recipe,
+                evaluation,
+                made_by=made_by,
+                evaluated_by=self._command(),
+            )
         except RunError as error:
             print(f"bmaml: No page: {error}", file=sys.stderr)
         else:

@@ -1,18 +1,9 @@
-"""What a run is, told from its `run.json`: method, data, settings, and the command to make it again."""
+"""What a run is, told from its `run.json`: method, data and settings."""
 
-import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from bmaml.cli.method_options import NAMES, PRESET_NAMES
 from bmaml.recipe import Recipe
-
-# Options of `bmaml train` that a recipe knows by another name.
-OPTION_OF = {"seed": "split_seed", **{preset: option for option, preset in PRESET_NAMES.items()}}
-# The options of a method that `bmaml train` has.
-ON_THE_COMMAND_LINE = {PRESET_NAMES.get(name, name) for name in NAMES}
-POSITIONAL = {"table": "path", "folder": "folder"}
 
 
 def describe_run(recipe: Recipe, settings: Mapping[str, Any]) -> dict[str, str]:
@@ -43,48 +34,6 @@ def describe_run(recipe: Recipe, settings: Mapping[str, Any]) -> dict[str, str]:
         "trained by": f"bmaml {settings.get('bmaml')}",
     }
     return facts
-
-
-def command(recipe: Recipe, settings: Mapping[str, Any], out: Path) -> str | None:
-    """The `bmaml train` command that makes this run again; None if it takes Python.
-
-    Arguments:
-        recipe: of the run.
-        settings: what its `run.json` says.
-        out: its folder.
-    """
-    options, seeds = dict(recipe.task_options), settings.get("seeds", [])
-    positional = POSITIONAL.get(recipe.tasks)
-    in_python = positional is not None and options.get(positional) is None
-    if in_python or len(seeds) != 1 or not set(recipe.method_options) <= ON_THE_COMMAND_LINE:
-        return None
-    for learned in ("encoding", "dealt"):  # from the table, as training would learn them again
-        options.pop(learned, None)
-    words = ["bmaml", "train", recipe.tasks]
-    if positional is not None:
-        # A path names its kind by itself, but for a folder called "table".
-        words.append(str(options.pop(positional)))
-    if "num_tasks" in options:
-        options["num_tasks"] = options["num_tasks"] or 0
-    words += _flags({"method": recipe.method, **recipe.method_options})
-    words += _flags(options) + _flags(recipe.model_options)
-    training = {name: settings.get(name) for name in ("steps", "batch_size", "validate_every")}
-    words += [*_flags(training), "--seed", str(seeds[0]), "--out", str(out)]
-    return shlex.join(words)
-
-
-def _flags(options: Mapping[str, Any]) -> list[str]:
-    """As words of a command line; None is the default."""
-    words = []
-    for name, value in options.items():
-        flag = OPTION_OF.get(name, name).replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        elif isinstance(value, list | tuple):
-            words += [f"--{flag}", *map(str, value)]
-        elif value is not None:
-            words += [f"--{flag}", str(value)]
-    return words
 
 
 def _told(options: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from bmaml.recipe import Recipe
 from bmaml.report import sections
 from bmaml.report.evaluation import Evaluation
-from bmaml.report.facts import command, describe_run
+from bmaml.report.facts import describe_run
 from bmaml.report.sections import text
 from bmaml.run_folder import RunFolder
 from bmaml.trained import Trained
@@ -45,6 +45,7 @@ def write_page(
     recipe: Recipe,
     evaluation: Evaluation,
     *,
+    made_by: str | None = None,
     evaluated_by: str | None = None,
 ) -> Path:
     """Write the page into the folder of a run, whole or not at all, and say where it is.
@@ -54,10 +55,11 @@ def write_page(
         trained: what was judged.
         recipe: of the run.
         evaluation: what came out.
+        made_by: the command that trained it.
         evaluated_by: the command that judged it.
     """
     settings = RunFolder.read(folder).settings
-    page = make_page(folder, settings, trained, recipe, evaluation, evaluated_by)
+    page = make_page(settings, trained, recipe, evaluation, made_by=made_by, evaluated_by=evaluated_by)
     path = folder / NAME
     with reporting_write_errors(folder):
         try:
@@ -68,11 +70,12 @@ def write_page(
 
 
 def make_page(
-    folder: Path,
     settings: Mapping[str, Any],
     trained: Trained,
     recipe: Recipe,
     evaluation: Evaluation,
+    *,
+    made_by: str | None = None,
     evaluated_by: str | None = None,
 ) -> str:
     """The text of the page; arguments as those of `write_page`, `settings` are of `run.json`."""
@@ -81,7 +84,7 @@ def make_page(
     parts = [
         f"<h1>{text(title)}</h1>",
         *sections.summary(evaluation, trained),
-        *sections.what_it_is(facts, command(recipe, settings, folder.absolute()), evaluated_by),
+        *sections.what_it_is(facts, made_by, evaluated_by),
         *sections.scores(evaluation),
         *sections.trust(evaluation),
         *sections.training(trained),

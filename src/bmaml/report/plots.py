@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from bmaml.experiments.figures import COLOURS
 from bmaml.report.evaluation import Evaluation
 from bmaml.report.svg import INK, figure, inline
 from bmaml.training_log import Entry
 
-# The run's own method is red, as everywhere in the project; what it is compared with is not.
+# The run's own method is red, as BMAML is everywhere in the project; what it is compared with is not.
+OWN = "#d62728"
 OTHERS = ("#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b")
 MARKS = ("s", "^", "D", "v", "P", "X")
 
@@ -23,7 +23,7 @@ def training_curve(history: Sequence[Entry], metric: str, kept: int) -> str:
         losses = [np.nan if entry["loss"] is None else entry["loss"] for entry in history]
         scores = [entry["validation"].get(metric) for entry in history]
         scores = [np.nan if score is None else score for score in scores]
-        axis.plot(steps, scores, color=COLOURS["bmaml"], label=f"validation {metric}")
+        axis.plot(steps, scores, color=OWN, label=f"validation {metric}")
         axis.axvline(kept, color=INK, lw=0.8, ls=":", label="kept")
         axis.set_xlabel("meta-updates")
         axis.set_ylabel(f"validation {metric}")
@@ -56,7 +56,7 @@ def against_support_rows(evaluation: Evaluation, name: str) -> str:
                 places + 0.05 * (index - 0.5 * (len(evaluation.methods) - 1)),
                 means,
                 yerr=np.nan_to_num(spreads),
-                color=COLOURS["bmaml"] if own else OTHERS[(index - 1) % len(OTHERS)],
+                color=OWN if own else OTHERS[(index - 1) % len(OTHERS)],
                 marker="o" if own else MARKS[(index - 1) % len(MARKS)],
                 markersize=5 if own else 4,
                 lw=2.0 if own else 1.0,
@@ -117,7 +117,7 @@ def _shades(support_rows: Sequence[int]) -> list[tuple[Any, int]]:
     """From pale to the method's red: the more rows, the stronger; readable on white and on black."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    shades = LinearSegmentedColormap.from_list("", ["#e8b04b", COLOURS["bmaml"], "#7a4fd0"])
+    shades = LinearSegmentedColormap.from_list("", ["#e8b04b", OWN, "#7a4fd0"])
     places = np.linspace(0, 1, len(support_rows)) if len(support_rows) > 1 else [0.5]
     return [(shades(place), rows) for place, rows in zip(places, support_rows, strict=True)]
 

@@ -8,10 +8,17 @@ import tyro
 from bmaml.cli.train.images import TrainFolder, TrainGlyphs, TrainMiniImageNet, TrainOmniglot
 from bmaml.cli.train.sinusoid import TrainSinusoid
 from bmaml.cli.train.table import TrainTable
+from bmaml.cli.train.training import Train
 from bmaml.errors import BmamlError
 
 # What `bmaml train` knows by name; anything else is a path.
-BUILT_IN = ("sinusoid", "glyphs", "omniglot", "miniimagenet", "folder", "table")
+KINDS: dict[str, type[Train]] = {
+    kind.source: kind
+    for kind in (
+        *(TrainSinusoid, TrainGlyphs, TrainOmniglot, TrainMiniImageNet),
+        *(TrainFolder, TrainTable),
+    )
+}
 
 TrainCommand = Annotated[
     Annotated[TrainSinusoid, tyro.conf.subcommand("sinusoid")]
@@ -29,12 +36,12 @@ TrainCommand = Annotated[
 
 def name_the_kind(arguments: list[str]) -> list[str]:
     """`train data.csv …` as `train table data.csv …`, and `train pictures/ …` as `train folder …`."""
-    if arguments[:1] != ["train"] or len(arguments) < 2 or arguments[1] in BUILT_IN:
+    if arguments[:1] != ["train"] or len(arguments) < 2 or arguments[1] in KINDS:
         return arguments
     path = Path(arguments[1])
     if not path.exists() and not path.suffix and _means_a_path(arguments):
         raise BmamlError(
-            f"There is no file or folder {arguments[1]!r}, and it is none of {', '.join(BUILT_IN)}."
+            f"There is no file or folder {arguments[1]!r}, and it is none of {', '.join(KINDS)}."
         )
     if path.is_dir():
         return ["train", "folder", *arguments[1:]]

@@ -14,7 +14,7 @@ class TrainImages(Train):
     """What every training on image classes has."""
 
     task_fields: ClassVar[tuple[str, ...]] = ("ways", "shots", "query_shots", "num_tasks")
-    model_fields: ClassVar[tuple[str, ...]] = ("filters", "norm")
+    model_fields: ClassVar[tuple[str, ...]] = ("blocks", "filters", "norm")
 
     batch_size: int = 16
     """tasks a meta-update"""
@@ -26,6 +26,8 @@ class TrainImages(Train):
     """query images a class in training tasks"""
     num_tasks: int = 0
     """|T|, training tasks, drawn once; 0 draws fresh tasks without end"""
+    blocks: int | None = None
+    """convolutions, each of which halves the image (default: down to one or two pixels)"""
     filters: int = 64
     """channels of each convolution"""
     norm: Literal["example", "task", "transductive", "none"] = "example"
@@ -68,10 +70,12 @@ class TrainMiniImageNet(TrainImages):
     """Photographs of 100 kinds of things, from your copy of miniImageNet."""
 
     source: ClassVar[str] = "miniimagenet"
-    task_fields: ClassVar[tuple[str, ...]] = (*TrainImages.task_fields, "folder")
+    task_fields: ClassVar[tuple[str, ...]] = (*TrainImages.task_fields, "folder", "size")
 
     folder: Path = field(kw_only=True)
     """the folder with your copy: images and csv files, a folder for each class, or pickled arrays"""
+    size: int = 84
+    """photographs become so many pixels wide and high"""
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,9 @@ class Train:
             method=self.method,
             method_options=self.method_options(),
             task_options=self.task_options(),
-            model_options={name: getattr(self, name) for name in self.model_fields},
+            model_options={
+                name: value for name in self.model_fields if (value := getattr(self, name)) is not None
+            },
         )
         return fit(
             recipe.learner(),
