@@ -134,6 +134,13 @@ DOCUMENTED = [
     ),
     Documented(
         "results/classification.md",
+        "results/classification-miniimagenet.csv",
+        {"tasks": training_tasks, "method": method, "adaptation": lambda row: row["adaptation"]},
+        IMAGES,
+        "## miniImageNet",
+    ),
+    Documented(
+        "results/classification.md",
         "results/classification-quick.csv",
         {"images": lambda row: row["tasks"], "tasks": training_tasks, "method": method},
         IMAGES,
