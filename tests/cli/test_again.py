@@ -107,6 +107,7 @@ def test_the_command_line_understands_it_as_the_same_run(recipe):
         (Recipe("sinusoid", "bmaml", {"targets": "numbers"}, {"shots": 4, "num_tasks": 9}), SETTINGS),
         (Recipe("glyphs", "maml", {}, {**IMAGES, "validation_tasks": 50}), SETTINGS),
         (Recipe("glyphs", "maml", {}, IMAGES, {"standardise": False}), SETTINGS),
+        (Recipe("tasks of my own", "maml"), SETTINGS),
         (Recipe("sinusoid", "bmaml", {}, {"shots": 4, "num_tasks": 9}), {**SETTINGS, "seeds": [1, 2]}),
     ],
 )

@@ -25,6 +25,8 @@ def command(recipe: "Recipe", settings: Mapping[str, Any], out: Path) -> str | N
         settings: what its `run.json` says.
         out: its folder.
     """
+    if recipe.tasks not in KINDS:  # A source of tasks need not be on the command line.
+        return None
     options, seeds = dict(recipe.task_options), settings.get("seeds", [])
     for learned in ("encoding", "dealt"):  # from the table, as training would learn them again
         options.pop(learned, None)
