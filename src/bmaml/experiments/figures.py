@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 COLOURS = {"maml": "#7f7f7f", "emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
+COLOURS |= {"bmaml-flat": "#ff7f0e"}
 COLOURS |= {"vpg-trpo": "#1f77b4", "svpg-trpo": "#d62728"}
 COLOURS |= {"vpg-reptile": "#1f77b4", "svpg-chaser": "#d62728"}
 LINES = {5: ":", 20: "--"}
@@ -22,7 +23,10 @@ Result = dict[str, Any]
 
 def label(method: str, num_particles: int) -> str:
     """A method's name in legends and tables."""
-    return "MAML" if method == "maml" else f"{method.upper()}, M = {num_particles}"
+    if method == "maml":
+        return "MAML"
+    name, flat, _ = method.partition("-flat")
+    return f"{name.upper()}, M = {num_particles}{', flat prior' if flat else ''}"
 
 
 def grouped(results: list[Result], *names: str) -> dict[tuple[Any, ...], list[Result]]:
