@@ -19,6 +19,7 @@ from bmaml import training_loop
 from bmaml.checkpoints import Checkpoints
 from bmaml.errors import Interrupted, RunError
 from bmaml.interrupt import postponed_interrupt
+from bmaml.learner import MetaOptimizer
 from bmaml.run_folder import RunFolder
 from bmaml.train import fit
 from bmaml.trained import Trained
@@ -117,10 +118,35 @@ def test_resuming_nothing_begins(tmp_path, finished):
     assert_same_bits(begun.last, finished[1].last)
 
 
+def test_a_run_can_be_prolonged(tmp_path):
+    whole = fit(LEARNER, TASKS, **SETTINGS | {"steps": 38})
+    # The validation after 32 is not where a run of 38 updates has one.
+    fit(LEARNER, TASKS, **SETTINGS | {"steps": 32}, out=tmp_path / "run")
+    longer = fit(LEARNER, TASKS, **SETTINGS | {"steps": 38}, out=tmp_path / "run", resume=True)
+    assert_same_bits(longer.last, whole.last)
+    assert [entry["step"] for entry in longer.history] == [5, 10, 15, 20, 25, 30, 32, 35, 38]
+    losses = {entry["step"]: entry["loss"] for entry in longer.history}
+    both = (2 * losses[32] + 3 * losses[35]) / 5
+    assert both == pytest.approx(next(e["loss"] for e in whole.history if e["step"] == 35), rel=1e-4)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["steps"] == 38
+
+
+def test_a_prolonged_run_validates_as_often_as_before(folder):
+    longer = go_on(folder, steps=36, validate_every=None)
+    assert [entry["step"] for entry in longer.history] == [5, 10, 15, 20, 25, 30, 35, 36]
+
+
+def test_a_run_whose_step_size_decays_with_its_length_is_not_prolonged(tmp_path):
+    decaying = replace(LEARNER, optimizer=MetaOptimizer(decay=0.98))
+    fit(decaying, TASKS, **SETTINGS | {"steps": 5}, out=tmp_path / "run")
+    with pytest.raises(RunError, match="steps is 5, not 6"):
+        fit(decaying, TASKS, **SETTINGS | {"steps": 6}, out=tmp_path / "run", resume=True)
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"steps": 31}, "steps is 30, not 31"),
+        ({"steps": 29}, "steps is 30, not 29"),
         ({"batch_size": 5}, "batch_size is 4, not 5"),
         ({"seed": 1}, r"seeds\[0\] is 0, not 1"),
         ({"description": {"method": "other"}}, 'description.method is "test", not "other"'),

@@ -38,17 +38,29 @@ class RunFolder:
 
     @classmethod
     def start(
-        cls, path: str | os.PathLike[str], settings: dict[str, Any], *, resume: bool
+        cls,
+        path: str | os.PathLike[str],
+        settings: dict[str, Any],
+        *,
+        resume: bool,
+        prolong: bool = False,
     ) -> "RunFolder":
-        """Make a folder for a new run, or with `resume` open that of the same run."""
+        """Make a folder for a new run, or with `resume` open that of the same run.
+
+        With `prolong` the run may have had fewer steps; from now on it has as many as `settings` say.
+        """
         folder = Path(path).absolute()
-        require_fit(folder, settings, resume=resume)
+        require_fit(folder, settings, resume=resume, prolong=prolong)
         with reporting_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lock = _lock(folder)
             if (folder / "run.json").exists():
-                return cls(folder, cls.read(folder).settings, lock)
-            settings = {"format": FORMAT, "bmaml": _version(), **settings}
+                before = cls.read(folder).settings
+                settings = {**before, "steps": settings["steps"]} if prolong else before
+                if settings == before:
+                    return cls(folder, before, lock)
+            else:
+                settings = {"format": FORMAT, "bmaml": _version(), **settings}
             write_atomically(folder / "run.json", json.dumps(settings, indent=2) + "\n")
         return cls(folder, settings, lock)
 
@@ -82,8 +94,13 @@ class RunFolder:
             self._lock = None
 
 
-def require_fit(path: str | os.PathLike[str], settings: dict[str, Any], *, resume: bool) -> None:
-    """Refuse a folder that holds a run, unless the same is to be resumed; nothing is written."""
+def require_fit(
+    path: str | os.PathLike[str], settings: dict[str, Any], *, resume: bool, prolong: bool = False
+) -> None:
+    """Refuse a folder that holds a run, unless the same is to be resumed; nothing is written.
+
+    With `prolong`, a run of fewer steps is the same.
+    """
     folder = Path(path).absolute()
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file: choose a folder to write the run to.")
@@ -93,8 +110,11 @@ def require_fit(path: str | os.PathLike[str], settings: dict[str, Any], *, resum
                 f"{folder} already holds a run: resume it (resume=True, on the command line --resume), "
                 "or choose another folder."
             )
-        # Through JSON, where a tuple is a list.
-        _require_same(folder, RunFolder.read(folder).settings, json.loads(json.dumps(settings)))
+        before, now = RunFolder.read(folder).settings, json.loads(json.dumps(settings))  # no tuples
+        steps = before.get("steps")
+        if prolong and isinstance(steps, int) and steps < now["steps"]:
+            now["steps"] = steps
+        _require_same(folder, before, now)
     elif any((folder / name).exists() for name in CONTENTS):
         raise RunError(f"{folder} holds parts of a run but no run.json: choose another folder.")
 

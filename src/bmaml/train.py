@@ -8,6 +8,7 @@ bit of the result.
 import os
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -62,11 +63,13 @@ def fit_seeds(
     Arguments:
         learner: what to train.
         tasks: where tasks come from; its "validation" split chooses the particles that are kept.
-        steps: meta-updates. The step size may decay with them, so a run cannot be prolonged.
+        steps: meta-updates. With `resume` they may be more than the run in `out` began with, unless
+            the step size decays with them (the authors' settings).
         seeds: one training for each; they share compiled code and vectorise.
         batch_size: tasks in a meta-update.
         validate_every: meta-updates between validations; None validates about 100 times, but not
-            more often than every 100 updates nor more rarely than every 1000.
+            more often than every 100 updates nor more rarely than every 1000, and as often as before
+            if a run is resumed.
         out: a folder for log, TensorBoard and checkpoints.
         resume: go on with the run in `out`, or begin it if there is none.
         progress: show a bar, or a line now and then where there is no terminal.
@@ -89,8 +92,10 @@ def fit_seeds(
     seeds = [int(seed) for seed in seeds]  # of NumPy's kinds, too: they are written down
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, but is {seeds}.")
-    every = _default_interval(steps) if validate_every is None else validate_every
-    require_counts(steps=steps, batch_size=batch_size, validate_every=every)
+    if validate_every is None:  # Of several processes, the first knows the folder.
+        validate_every, _ = processes.agree(_interval(steps, out if resume else None), False)
+    require_counts(steps=steps, batch_size=batch_size, validate_every=validate_every)
+    prolong = learner.optimizer.decay == 1.0
     mesh = task_mesh(devices)
     # Of several processes, the first writes for all.
     written = out if processes.is_first() else None
@@ -110,13 +115,14 @@ def fit_seeds(
         "steps": steps,
         "seeds": seeds,
         "batch_size": batch_size,
-        "validate_every": every,
+        "validate_every": validate_every,
         "example": example.to_json(),
         "particles": describe(like.state.particles),
     }
     if written is not None:
         settings |= {"ranges": ranges} if (ranges := tasks.ranges()) else {}
-        require_fit(written, settings, resume=resume)  # Before compiling, which takes its time.
+        # Before compiling, which takes its time.
+        require_fit(written, settings, resume=resume, prolong=prolong)
     # Compiled before anything is written: a mistake in the shapes should not leave a folder behind.
     advance = compile_updates(
         learner,
@@ -130,12 +136,14 @@ def fit_seeds(
         tasks_at_once=tasks_at_once,
     )
     validate = _compile_validation(learner, tasks, like.state, len(seeds), mesh)
-    folder = None if written is None else RunFolder.start(written, settings, resume=resume)
+    folder = None
+    if written is not None:
+        folder = RunFolder.start(written, settings, resume=resume, prolong=prolong)
     selection = learner.posterior.likelihood.selection
     loop = TrainingLoop(
         seeds,
         steps,
-        every,
+        validate_every,
         advance,
         validate,
         selection,
@@ -152,8 +160,12 @@ def fit_seeds(
     ]
 
 
-def _default_interval(steps: int) -> int:
+def _interval(steps: int, resumed: str | os.PathLike[str] | None) -> int:
     """Updates between validations: of a short run, validating would otherwise be most of the work."""
+    if resumed is not None and (Path(resumed) / "run.json").exists():
+        before = RunFolder.read(resumed).settings.get("validate_every")
+        if isinstance(before, int):
+            return before
     return min(steps, 100) if steps < 10_000 else min(1000, steps // 100)
 
 

@@ -132,7 +132,9 @@ class TrainingLoop:
         if self.calibrate is not None:
             kept = self.calibrate(kept, scores["validation"])
         best = self.improve(best, kept, lower_is_better, state.step)
-        losses = np.asarray(state.loss_total) / (goal - (goal - 1) // self.every * self.every)
+        # Of a run that was prolonged, the last validation may have been between two of the interval.
+        validated = max((goal - 1) // self.every * self.every, entries[-1]["step"] if entries else 0)
+        losses = np.asarray(state.loss_total) / (goal - validated)
         state = state._replace(loss_total=jnp.zeros_like(state.loss_total))
         elapsed = entries[-1]["seconds"] if entries else 0.0
         fresh = [

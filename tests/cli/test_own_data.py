@@ -189,6 +189,8 @@ def test_training_says_what_begins_how_good_it_is_and_what_comes_next(place, tab
     assert told.out.endswith(f"Next: bmaml evaluate '{folder}'\n")
     bmaml(*words, "--resume")
     assert "a new one begins" not in capsys.readouterr().err
+    bmaml(*words, "--resume", "--steps", 7)
+    assert f"{folder} was to have 5 updates: it goes on to 7.\n" in capsys.readouterr().err
 
 
 def test_suggestions_name_rows_and_reasons(run, place, capsys):

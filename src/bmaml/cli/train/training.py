@@ -72,7 +72,7 @@ class Train:
     tasks_at_once: int | None = None
     """tasks that a device works on at a time, to save memory (default: all it has)"""
     resume: bool = False
-    """go on with an interrupted run"""
+    """go on with an interrupted run, or with a finished one if there are to be more --steps"""
     quiet: bool = False
     """no progress bar"""
     where: tyro.conf.OmitArgPrefixes[Where] = field(default_factory=Where)
@@ -89,8 +89,8 @@ class Train:
         with self.where.together() as speaks:
             from bmaml.cli.output import speaking_warnings  # JAX comes with it, now that it may
 
-            if speaks and self.resume and not (self.out / "run.json").exists():
-                print(f"bmaml: {self.out} holds no run yet: a new one begins.", file=sys.stderr)
+            if speaks and self.resume:
+                self._tell_resumed()
             try:
                 with speaking_warnings():
                     trained = self.fit()
@@ -98,6 +98,18 @@ class Train:
                 raise BmamlError(str(error)) from error
             if speaks:
                 self._tell(trained)
+
+    def _tell_resumed(self) -> None:
+        """Say what might not be meant: to begin, or to go on for longer than a run was to."""
+        from bmaml.run_folder import RunFolder
+
+        if not (self.out / "run.json").exists():
+            print(f"bmaml: {self.out} holds no run yet: a new one begins.", file=sys.stderr)
+            return
+        before = RunFolder.read(self.out).settings.get("steps")
+        if isinstance(before, int) and before < self.steps:
+            told = f"bmaml: {self.out} was to have {before} updates: it goes on to {self.steps}."
+            print(told, file=sys.stderr)
 
     def _tell(self, trained: "Trained") -> None:
         name, _ = trained.learner.posterior.likelihood.selection
