@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import pytest
 
 from bmaml.errors import BmamlError, DivergedError
-from bmaml.experiments import figures, sinusoid, study
+from bmaml.experiments import sinusoid, study
 from bmaml.experiments.sinusoid import Scale
-from bmaml.posterior import FlatPrior
 from bmaml.tasks import sinusoid as sinusoid_tasks
 
 TINY = Scale(
@@ -153,14 +152,3 @@ def test_a_lost_curve_is_named(finished, tmp_path):
     (out / "parts" / "K3-T20-bmaml-M2-seed1-curve.jsonl").unlink()
     with pytest.raises(BmamlError, match=r"seed1-curve.jsonl cannot be read: remove .*seed1.json"):
         sinusoid.reproduce(TINY, out, progress=False)
-
-
-def test_a_composed_method_is_its_preset_with_options():
-    part = sinusoid.Part("bmaml-flat", 10, 5, 1000)
-    recipe = part.recipe(0.1)
-    assert (str(part), recipe.method) == ("K5-T1000-bmaml-flat-M10", "bmaml")
-    learner = recipe.learner()
-    assert isinstance(learner.posterior.prior, FlatPrior)
-    far_apart = jnp.full((10, 10), 1e6)
-    assert learner.inner.kernel.bandwidths(far_apart) == 100.0  # type: ignore[attr-defined]
-    assert figures.label(part.method, part.num_particles) == "BMAML, M = 10, flat prior"

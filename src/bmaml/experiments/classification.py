@@ -70,7 +70,7 @@ SCALES = {
         steps=5_000,
         seeds=(0,),
         num_tasks=(None,),
-        methods=(("maml", 1), ("emaml", 5), ("bmaml", 5)),
+        methods=(("maml", 1), ("emaml", 5), ("bmaml", 5), ("bmaml-prediction", 5)),
         validations=10,
         task_options=(("size", 42), ("validation_tasks", 100)),
         model_options=(("blocks", 4), ("norm", "task")),
@@ -106,7 +106,7 @@ class Part(grid.Part):
         """How to train it."""
         options = {"num_tasks": self.num_tasks, **dict(self.task_options)}
         return Recipe(
-            self.tasks, self.method, self.method_options(step_size), options, dict(self.model_options)
+            self.tasks, self.preset, self.method_options(step_size), options, dict(self.model_options)
         )
 
 

@@ -14,10 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 COLOURS = {"maml": "#7f7f7f", "emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
-COLOURS |= {"bmaml-flat": "#ff7f0e"}
+COLOURS |= {"bmaml-flat": "#ff7f0e", "bmaml-prediction": "#ff7f0e"}
 COLOURS |= {"vpg-trpo": "#1f77b4", "svpg-trpo": "#d62728"}
 COLOURS |= {"vpg-reptile": "#1f77b4", "svpg-chaser": "#d62728"}
 LINES = {5: ":", 20: "--"}
+# What a composed method (`grid.COMPOSED`) has that its preset has not.
+COMPOSITIONS = {"bmaml-flat": "flat prior", "bmaml-prediction": "distance of predictions"}
 Result = dict[str, Any]
 
 
@@ -25,8 +27,9 @@ def label(method: str, num_particles: int) -> str:
     """A method's name in legends and tables."""
     if method == "maml":
         return "MAML"
-    name, flat, _ = method.partition("-flat")
-    return f"{name.upper()}, M = {num_particles}{', flat prior' if flat else ''}"
+    if method in COMPOSITIONS:
+        return f"{label(method.partition('-')[0], num_particles)}, {COMPOSITIONS[method]}"
+    return f"{method.upper()}, M = {num_particles}"
 
 
 def grouped(results: list[Result], *names: str) -> dict[tuple[Any, ...], list[Result]]:

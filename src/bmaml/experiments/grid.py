@@ -6,6 +6,16 @@ from typing import Any
 
 from bmaml.recipe import Recipe
 
+# Methods beside the presets, each a preset with options.
+COMPOSED: dict[str, tuple[str, dict[str, Any]]] = {
+    # Without a prior nothing holds particles that the median rule drives apart, so the kernel has a
+    # bandwidth of its own, at which repulsion ends: about 0.6 of the squared distance of two fresh
+    # networks 1-40-40-40-1.
+    "bmaml-flat": ("bmaml", {"prior": "flat", "kernel": "rbf-100"}),
+    # Features of query images have a gradient in what the chaser predicts, and none in its weights.
+    "bmaml-prediction": ("bmaml", {"distance": "prediction"}),
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
@@ -22,10 +32,15 @@ class Scale:
 
 @dataclass(frozen=True)
 class Part(ABC):
-    """One method in one setting; `str(part)` names it, and its files."""
+    """One method, of the presets or composed, in one setting; `str(part)` names it, and its files."""
 
     method: str
     num_particles: int
+
+    @property
+    def preset(self) -> str:
+        """The name of the preset."""
+        return COMPOSED.get(self.method, (self.method, {}))[0]
 
     @abstractmethod
     def recipe(self, step_size: float | None) -> Recipe:
@@ -36,7 +51,7 @@ class Part(ABC):
         options: dict[str, Any] = {} if step_size is None else {"step_size": step_size}
         if self.method not in ("maml", "fomaml"):
             options["num_particles"] = self.num_particles
-        return options
+        return options | COMPOSED.get(self.method, (self.method, {}))[1]
 
     def to_json(self) -> dict[str, Any]:
         """Its fields, for the result file."""

@@ -24,12 +24,6 @@ from bmaml.writing import reporting_write_errors
 # What the inner step size is chosen from, the same for every method. It is in units of squared error:
 # of the mean squared error for gradient descent, of half the sum for SVGD (see docs/deviations.md).
 STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3)
-# Methods beside the presets, as a preset with options. Without a prior nothing holds particles that the
-# median rule drives apart, so BMAML's kernel then has a bandwidth of its own, at which repulsion ends:
-# about 0.6 of the squared distance of two fresh networks.
-COMPOSED: dict[str, tuple[str, dict[str, Any]]] = {
-    "bmaml-flat": ("bmaml", {"prior": "flat", "kernel": "rbf-100"}),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +84,7 @@ class Part(grid.Part):
     def recipe(self, step_size: float | None) -> Recipe:
         """How to train it."""
         tasks = {"shots": self.shots, "num_tasks": self.num_tasks}
-        preset, options = COMPOSED.get(self.method, (self.method, {}))
-        return Recipe("sinusoid", preset, {**self.method_options(step_size), **options}, tasks)
+        return Recipe("sinusoid", self.preset, self.method_options(step_size), tasks)
 
 
 def parts(scale: Scale) -> list[Part]:
