@@ -21,6 +21,7 @@ from bmaml.errors import Interrupted, RunError
 from bmaml.interrupt import postponed_interrupt
 from bmaml.learner import MetaOptimizer
 from bmaml.run_folder import RunFolder
+from bmaml.tasks import Sinusoid
 from bmaml.train import fit
 from bmaml.trained import Trained
 from tests.test_train import (
@@ -155,6 +156,15 @@ def test_a_run_whose_step_size_decays_with_its_length_is_not_prolonged(tmp_path)
 def test_resuming_with_other_settings_names_the_difference(folder, changes, told):
     with pytest.raises(RunError, match=told):
         go_on(folder, **changes)
+
+
+def test_resuming_on_other_tasks_names_the_difference(tmp_path):
+    options = SETTINGS | {"steps": 5, "out": tmp_path / "run"}
+    fit(LEARNER, Sinusoid(num_tasks=20, held_out_tasks=3), **options)
+    with pytest.raises(RunError, match=r"tasks\.noise is 0\.01, not 3\.0"):
+        fit(LEARNER, Sinusoid(20, held_out_tasks=3, noise=3.0), **options, resume=True)
+    with pytest.raises(RunError, match=r'tasks\.kind is "Sinusoid", not "Arrays"'):
+        fit(LEARNER, TASKS, **options, resume=True)
 
 
 def test_resuming_with_another_learner_names_the_difference(folder):

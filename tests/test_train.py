@@ -106,9 +106,9 @@ def test_seeds_at_once_equal_seeds_alone(trained):
 
 @pytest.fixture
 def poisoned():
-    """Tasks of which one has a target that is not a number."""
+    """Tasks of which one has targets whose square is no longer finite."""
     tasks = lines(0, 30)
-    y = tasks.query.y.at[7].set(jnp.nan)
+    y = tasks.query.y.at[7].set(1e30)
     broken = tasks._replace(query=tasks.query._replace(y=y))
     return Arrays(broken, TASKS.validation)
 
@@ -141,6 +141,14 @@ def test_divergence_is_one_sentence_and_keeps_the_last_good_state(poisoned, tmp_
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(kept.last))
     assert f"that of step {kept.step}," in str(caught.value)
     assert f"at step {kept.step + 1} " in str(caught.value)
+
+
+def test_validations_that_are_not_finite_are_told():
+    tasks = lines(1, 10)
+    beyond = tasks._replace(query=tasks.query._replace(y=jnp.full_like(tasks.query.y, 1e30)))
+    with pytest.warns(UserWarning, match="No validation score was a finite number"):
+        trained = fit(LEARNER, Arrays(lines(0, 20), beyond), **SETTINGS)
+    assert trained.step == 0
 
 
 def test_data_that_seeds_share_is_not_copied(poisoned):

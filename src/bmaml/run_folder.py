@@ -147,8 +147,8 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """The settings a run goes on with must be those it began with."""
     for name, value in now.items():
-        if before.get(name) == value or (name == "learner" and name not in before):
-            continue  # Folders of earlier versions do not say what the learner was.
+        if before.get(name) == value or (name in ("learner", "tasks") and name not in before):
+            continue  # Folders of earlier versions do not say what these were.
         if name == "particles":
             raise RunError(
                 f"{folder} holds a run of another model, with particles of other shapes: resume "

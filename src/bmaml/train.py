@@ -6,12 +6,14 @@ bit of the result.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PyTree
 
@@ -112,6 +114,7 @@ def fit_seeds(
     settings = {
         "description": description,
         "learner": {**learner.describe(), "calibrate": calibrate},
+        "tasks": tasks.describe(),
         "steps": steps,
         "seeds": seeds,
         "batch_size": batch_size,
@@ -153,6 +156,12 @@ def fit_seeds(
     )
     shown = progress and processes.is_first()
     snapshot, entries = loop.run(lambda: start(training_sets[0]), like, shown, saves=out is not None)
+    if not np.all(snapshot.best.step):
+        warnings.warn(
+            "No validation score was a finite number, so the particles are kept as they were before "
+            "training: look for NaN in the validation tasks.",
+            stacklevel=3,
+        )
     compiled = Compiled(learner)
     return [
         of_seed(snapshot, index, seed, learner, entries, example, compiled)

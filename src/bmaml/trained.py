@@ -252,7 +252,7 @@ def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers: {error}.") from error
     if np.issubdtype(like.dtype, np.integer) and not np.array_equal(given, array):
-        raise ValueError(f"{name} must be whole numbers: the labels of the classes, 0 for the first.")
+        raise ValueError(f"{name} must be whole numbers, as in the tasks of the training.")
     if name == "y" and shape == (1,) and array.ndim == 1:
         array = array[:, None]
     if array.ndim != 1 + len(shape):

@@ -183,6 +183,17 @@ def test_output_to_a_full_disk_is_one_sentence(arguments):
     assert "the disk is full" in result.stderr
 
 
+def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path):
+    out = tmp_path / ("a" * 300)
+    one_sentence(bmaml("train", "sinusoid", "--steps", 5, "--resume", "--out", out), "name too long")
+
+
+def test_a_closed_output_is_no_error():
+    shell = 'exec "$0" -m bmaml.cli.main --help >&-'
+    ended = subprocess.run(["sh", "-c", shell, sys.executable], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
 def test_images_are_trained_and_scored_like_everything_else(tmp_path, monkeypatch):
     monkeypatch.setenv("BMAML_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "glyphs"

@@ -30,6 +30,9 @@ Command = (
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn an error that a user can mend into one sentence and exit code 1."""
+    # Closed by whoever started this (`>&-`), they are None, which printing to is an error.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
         try:
             command = tyro.cli(
@@ -50,10 +53,11 @@ def main(arguments: list[str] | None = None) -> None:
         _discard_output()
         sys.exit(1)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        _discard_output()
-        print("bmaml: the disk is full: make room for what this prints or writes.", file=sys.stderr)
+        told = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+        if error.errno == errno.ENOSPC:
+            _discard_output()
+            told = "the disk is full: make room for what this prints or writes."
+        print(f"bmaml: {told}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("bmaml: interrupted.", file=sys.stderr)

@@ -144,7 +144,7 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
     """The test scores along a training; a step that was run again after a kill counts once."""
     points = {}
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(errors="replace").splitlines()
     except OSError as error:
         whole = path.with_name(path.name.replace("-curve.jsonl", ".json"))
         raise BmamlError(

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
@@ -36,6 +37,18 @@ class TaskSource(ABC):
     def rows(cls, options: Mapping[str, Any]) -> Rows:
         """What its rows are, told without touching any data."""
         return Rows("numbers", "numbers", 1)
+
+    def describe(self) -> dict[str, Any]:
+        """Its kind and the numbers it was made with, so that a run is not resumed on other tasks.
+
+        Not its files and arrays: they may have moved, and are not worth comparing.
+        """
+        numbers = {
+            one.name: value
+            for one in (fields(self) if is_dataclass(self) else ())
+            if isinstance(value := getattr(self, one.name), int | float)
+        }
+        return {"kind": type(self).__name__, **numbers}
 
     def ranges(self) -> dict[str, list[float]]:
         """What training inputs look like: the least and the greatest of a few numbers, by name.
