@@ -47,7 +47,7 @@ def products():
     def update(carry, _):
         few, many = carry
         for _ in range(2):  # hidden layers
-            for _ in range(3):
+            for _ in range(4):
                 few = few @ weights
             for _ in range(2):
                 few = few @ (jnp.swapaxes(few, 1, 2) @ few / SHOTS)

@@ -66,8 +66,10 @@ def make(num_particles: int, shots: int, num_tasks: int, step_size: float):
 
     def loss(particles, x, y, query_x, query_y):
         chaser = step(particles, x, y)
-        leader = step(chaser, torch.cat([x, query_x]), torch.cat([y, query_y]))
-        return sum(((a - b.detach()) ** 2).sum() for a, b in zip(chaser, leader, strict=True))
+        # A constant from here on, so that no graph is recorded through the leader's step.
+        begin = tuple(part.detach() for part in chaser)
+        leader = step(begin, torch.cat([x, query_x]), torch.cat([y, query_y]))
+        return sum(((a - b) ** 2).sum() for a, b in zip(chaser, leader, strict=True))
 
     def total(particles):
         return vmap(loss, (None, 0, 0, 0, 0))(particles, *tasks).sum()
