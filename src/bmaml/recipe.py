@@ -44,6 +44,11 @@ class Recipe:
         if inputs == "numbers":
             return mlp(None, outputs, **self.model_options)
         if self.method in SHARE_NOTHING:
+            if self.model_options.get("norm") in ("task", "transductive"):
+                raise BmamlError(
+                    f"{self.method} adapts the whole network, which cannot normalise by the support "
+                    "images of a task: use the norm example or none."
+                )
             return conv(outputs, **self.model_options)
         return features_and_heads(ConvFeatures(**self.model_options), mlp(None, outputs, hidden=()))
 

@@ -147,10 +147,11 @@ class Evaluate:
 
     def _held_out(self, trained: "Trained", recipe: "Recipe") -> "Evaluation":
         """On the test tasks as they are."""
-        from bmaml.cli.output import print_scores
+        from bmaml.cli.output import print_scores, speaking_warnings
         from bmaml.report.held_out import evaluate_held_out
 
-        tasks = recipe.task_source().held_out("test")
+        with speaking_warnings():
+            tasks = recipe.task_source().held_out("test")
         evaluation, scores = evaluate_held_out(trained, tasks, method=recipe.method, steps=self.steps)
         count = evaluation.available
         if self.json:

@@ -69,24 +69,45 @@ def change_a_pixel(path):
     path.write_bytes(bytes(content))
 
 
+def change_the_header(path):
+    content = bytearray(path.read_bytes())
+    content[content.index(b"(")] = ord("[")  # which Python's tokenizer stumbles over
+    path.write_bytes(bytes(content))
+
+
 def put_code(path):
     np.save(path, np.array([{"an": "object"}], dtype=object), allow_pickle=True)
 
 
-@pytest.mark.parametrize("harm", [truncate, change_a_pixel, put_code, os.unlink])
+@pytest.mark.parametrize("harm", [truncate, change_a_pixel, change_the_header, put_code, os.unlink])
 @pytest.mark.parametrize("suffix", [".npy", ".json"])
 def test_a_damaged_entry_is_made_again(cache, harm, suffix):
     images = Images()
     cached_images("test", [1], "state", images)
     if suffix == ".json" and harm is put_code:
         files(cache, suffix)[0].write_text(json.dumps({"format": 1, "fingerprint": "state"}))
-    elif suffix == ".json" and harm is change_a_pixel:
+    elif suffix == ".json" and harm in (change_a_pixel, change_the_header):
         files(cache, suffix)[0].write_text("[]")
     else:
         harm(files(cache, suffix)[0])
     table = cached_images("test", [1], "state", images)
     assert images.made == 2
     np.testing.assert_array_equal(table.pixels[-4:], images.blocks[-1][1])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("counts", [4, 2]), ("counts", [10**30, 3]), ("names", ["b", "a"])]
+)
+def test_images_never_change_their_class_by_damage(cache, name, value):
+    images = Images()
+    table = cached_images("test", [1], "state", images)
+    path = files(cache, ".json")[0]
+    about = json.loads(path.read_text())
+    assert about[name] != value
+    path.write_text(json.dumps({**about, name: value}))
+    again = cached_images("test", [1], "state", images)
+    assert images.made == 2
+    assert (again.names, again.counts.tolist()) == (table.names, table.counts.tolist())
 
 
 KILLED = """
@@ -139,8 +160,9 @@ def test_a_full_disk_is_one_sentence(cache):
 
 def test_a_cache_that_cannot_be_a_folder_is_one_sentence(cache):
     cache.write_text("a file")
-    with pytest.raises(BmamlError, match=r"Cannot keep decoded images in .*BMAML_CACHE"):
+    with pytest.raises(BmamlError, match=r"Cannot keep decoded images in .*BMAML_CACHE") as caught:
         cached_images("test", [1], "state", Images())
+    assert "make room" not in str(caught.value)
 
 
 def test_the_cache_is_where_the_platform_keeps_caches(monkeypatch, tmp_path):

@@ -58,6 +58,13 @@ def test_broken_files_are_named_counted_and_left_out(tmp_path):
     np.testing.assert_array_equal(source.read("train").counts, table.counts)
 
 
+def test_a_class_of_two_parts_is_refused(tmp_path):
+    for part in ("train", "val", "test"):
+        write(tmp_path / part, classes=2)
+    with pytest.raises(BmamlError, match="the class class0 both for train and for validation"):
+        ImageFolder(str(tmp_path), size=8).read("train")
+
+
 def test_what_is_not_there_is_said(tmp_path):
     with pytest.raises(BmamlError, match="cannot be read"):
         ImageFolder(str(tmp_path / "missing")).read("train")
@@ -117,7 +124,7 @@ def test_classes_may_have_few_images_and_too_small_ones_are_left_out(tmp_path):
     for part in ("train", "val"):
         for label, count in enumerate((4, 1, 3, 7)):
             for seed in range(count):
-                paint(tmp_path / part / f"class{label}" / f"{seed}.png", seed)
+                paint(tmp_path / part / f"class{label}-{part}" / f"{seed}.png", seed)
     source = ImageFolder(str(tmp_path), size=8, ways=3, shots=1, validation_tasks=20)
     with pytest.warns(LeftOutWarning, match="1 of 4 training classes have fewer than the 2 .*: class1"):
         training_set = source.training_set(jax.random.key(0))

@@ -158,10 +158,55 @@ def test_what_is_wrong_is_named(tmp_path):
     (tmp_path / "train.csv").write_text("name,class\na,b\n")
     with pytest.raises(BmamlError, match=r"train\.csv is not a list with the columns"):
         source.read("train")
-    for content in ({"image_data": images("train")}, [1], {"data": np.zeros(3), "labels": [1]}):
+    pixels = images("train")
+    for content in (
+        {"image_data": pixels},
+        [1],
+        pixels,
+        {"data": np.zeros(3), "labels": [1]},
+        {"data": pixels, "labels": [0, 1]},
+        {"image_data": pixels, "class_dict": {"a": [2**70]}},
+        {"image_data": pixels, "class_dict": {"a": [0, 1], "b": []}},
+    ):
         (tmp_path / "mini-imagenet-cache-train.pkl").write_bytes(pickle.dumps(content))
         with pytest.raises(BmamlError, match="does not hold miniImageNet as it is known"):
             source.read("train")
+
+
+def test_an_image_that_cannot_be_read_is_to_be_fetched_or_taken_off_the_list(tmp_path):
+    flat(tmp_path)
+    (tmp_path / "images" / "n0100000002.png").write_bytes(b"no image")
+    with pytest.raises(BmamlError, match=r"fetch it again, or take its line out of .*train\.csv"):
+        MiniImageNet(str(tmp_path), size=12).read("train")
+
+
+def test_lists_of_a_spreadsheet_and_names_that_no_file_can_have(tmp_path):
+    flat(tmp_path)
+    path, source = tmp_path / "train.csv", MiniImageNet(str(tmp_path), size=12)
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert len(source.read("train").names) == 3
+    path.write_text(f"filename,label\n{'a' * 5000}.png,n01\n")
+    with pytest.raises(BmamlError, match=r"lists a{100}, which is missing"):
+        source.read("train")
+
+
+def test_a_photograph_that_is_listed_twice_is_named(tmp_path):
+    flat(tmp_path)
+    with open(tmp_path / "train.csv", "a") as file:
+        file.write("n0100000002.png,n01\n")
+    with pytest.raises(BmamlError, match=r"train\.csv lists n0100000002\.png 2 times"):
+        MiniImageNet(str(tmp_path), size=12).read("train")
+
+
+@pytest.mark.parametrize("layout", [flat, by_class])
+def test_classes_for_training_and_for_testing_are_refused(tmp_path, layout):
+    layout(tmp_path)
+    if layout is flat:
+        (tmp_path / "test.csv").write_text((tmp_path / "train.csv").read_text())
+    else:
+        paint(tmp_path / "test" / "n01" / "n0100000000.png", 1)
+    with pytest.raises(BmamlError, match="the class n01 both for train and for test"):
+        MiniImageNet(str(tmp_path), size=12).read("train")
 
 
 class Touch:

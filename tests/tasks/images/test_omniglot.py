@@ -29,6 +29,11 @@ def test_every_sixth_background_alphabet_is_for_validation(tmp_path):
     assert source.read("train").pixels.shape == (36, 28, 28, 1)
 
 
+def test_too_few_alphabets_for_validation_are_told(tmp_path):
+    with pytest.raises(BmamlError, match="has 3 alphabets of 30, too few to keep any for validation"):
+        Omniglot(write(tmp_path, alphabets=3)).read("validation")
+
+
 def test_lists_give_the_other_split_with_or_without_rotations(tmp_path):
     folder = write(tmp_path)
     source = Omniglot(folder, split="vinyals")

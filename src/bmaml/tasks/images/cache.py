@@ -23,7 +23,7 @@ import numpy as np
 from bmaml.errors import BmamlError
 from bmaml.writing import FULL
 
-FORMAT = 1
+FORMAT = 2
 # What numpy's header takes for four axes of any length; rows are counted only as they are written.
 HEADER_BYTES = 128
 # A file in the making that has not grown for so long was left by a process that is gone.
@@ -98,6 +98,8 @@ def _open(path: Path, fingerprint: str) -> ImageTable | None:
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         if about["format"] != FORMAT or about["fingerprint"] != fingerprint:
             return None
+        if about["classes_checksum"] != _checksum(about["names"], about["counts"]):
+            return None
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
         counts = np.asarray(about["counts"], np.int32)
         names = tuple(about["names"])
@@ -108,7 +110,8 @@ def _open(path: Path, fingerprint: str) -> ImageTable | None:
             and len(names) == len(counts)
             and zlib.crc32(memoryview(pixels).cast("B")) == about["checksum"]
         )
-    except (OSError, ValueError, TypeError, KeyError, EOFError):
+    # A damaged header of numpy's fails in as many ways as there are Python expressions.
+    except Exception:
         return None
     return ImageTable(pixels, names, counts) if sound else None
 
@@ -121,15 +124,22 @@ def _write(path: Path, fingerprint: str, make: Callable[[], Iterable[Block]]) ->
             counts, checksum = _write_blocks(file, make())
             if not counts:
                 raise BmamlError(f"None of the images of {path.stem} can be read: check the data set.")
+        names, numbers = list(counts), list(counts.values())
         about = {
             "format": FORMAT,
             "fingerprint": fingerprint,
             "checksum": checksum,
-            "names": list(counts),
-            "counts": list(counts.values()),
+            "names": names,
+            "counts": numbers,
+            "classes_checksum": _checksum(names, numbers),
         }
         with _replacing(path.with_suffix(".json")) as file:
             file.write(json.dumps(about).encode())
+
+
+def _checksum(names: list[str], counts: list[int]) -> int:
+    """Of what the pixels' own does not cover: which of them belong to which class."""
+    return zlib.crc32(json.dumps([names, counts]).encode())
 
 
 def _write_blocks(file: IO[bytes], blocks: Iterable[Block]) -> tuple[dict[str, int], int]:
@@ -180,8 +190,9 @@ def _reporting_write_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = "the disk is full" if error.errno in FULL else error.strerror or str(error)
+        full = error.errno in FULL
+        reason = "the disk is full" if full else error.strerror or str(error)
         raise BmamlError(
-            f"Cannot keep decoded images in {folder}, {reason}: make room there, or set BMAML_CACHE "
-            "to another folder."
+            f"Cannot keep decoded images in {folder}, {reason}: {'make room there, or ' * full}set "
+            "BMAML_CACHE to another folder."
         ) from error

@@ -1,8 +1,9 @@
 """Your own images, in a folder for each class."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import ClassVar
 
@@ -73,6 +74,7 @@ class ImageFolder(ImageEpisodes):
                     f"{folder} has a folder for training but none for {part}: add "
                     f"{' or '.join(PART_NAMES[part])}, with a folder for each class inside."
                 )
+            require_unseen(folder, part_classes(folder))
             return read_image_classes("folder", class_files(found), self.form)
         files = self._dealt(class_files(folder), part)
         if not files:
@@ -135,6 +137,16 @@ def read_image_classes(
     return table
 
 
+def require_unseen(folder: Path, classes: Mapping[Part, Set[str]]) -> None:
+    """Refuse parts that share a class: held-out tasks are about classes that training never saw."""
+    for first, second in combinations(classes, 2):
+        if shared := sorted(classes[first] & classes[second]):
+            raise BmamlError(
+                f"{folder} has the class {shown(shared[0])} both for {first} and for {second}: give "
+                "each part classes of its own (pictures of one class all go into one part)."
+            )
+
+
 def class_files(folder: Path) -> dict[str, list[Path]]:
     """The image files of each folder in `folder`, both in alphabetical order."""
     files = {path.name: image_files(path) for path in class_folders(folder)}
@@ -192,6 +204,15 @@ def _cannot_be_read(folder: Path, error: OSError) -> BmamlError:
 def part_folder(folder: Path, part: Part) -> Path | None:
     """The folder of a part under one of its usual names."""
     return next((folder / name for name in PART_NAMES[part] if (folder / name).is_dir()), None)
+
+
+def part_classes(folder: Path) -> dict[Part, set[str]]:
+    """The names of the classes of each part that has a folder."""
+    return {
+        part: {path.name for path in class_folders(found)}
+        for part in PART_NAMES
+        if (found := part_folder(folder, part))
+    }
 
 
 def _common_folder(files: dict[str, list[Path]]) -> str:

@@ -31,7 +31,7 @@ class UnreadableImageError(BmamlError):
         super().__init__(
             f"{path} is not an image that can be read ({reason}): fetch it again, or remove it."
         )
-        self.reason = reason
+        self.path, self.reason = path, reason
 
 
 class MissingImageError(UnreadableImageError):

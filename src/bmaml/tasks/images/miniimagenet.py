@@ -1,6 +1,8 @@
 """miniImageNet: 100 classes of ImageNet, 600 colour photographs each."""
 
 import csv
+import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +14,14 @@ from bmaml.errors import BmamlError
 from bmaml.tasks.images.cache import Block, ImageTable, cached_images, fingerprint_files
 from bmaml.tasks.images.decode import show_progress
 from bmaml.tasks.images.episodes import ImageEpisodes, Part
-from bmaml.tasks.images.folder import class_files, part_folder, read_image_classes
-from bmaml.tasks.images.image_file import ImageForm
+from bmaml.tasks.images.folder import (
+    class_files,
+    part_classes,
+    part_folder,
+    read_image_classes,
+    require_unseen,
+)
+from bmaml.tasks.images.image_file import ImageForm, MissingImageError, UnreadableImageError
 from bmaml.tasks.images.pickles import read_pickle
 
 SHORT: dict[Part, str] = {"train": "train", "validation": "val", "test": "test"}
@@ -64,8 +72,13 @@ class MiniImageNet(ImageEpisodes):
             if (folder / file).is_file():
                 return _read_pickled(name, folder / file, self.size)
         if listing := _listing(folder, part):
+            lists = {one: found for one in SHORT if (found := _listing(folder, one))}
+            require_unseen(
+                folder, {one: {label for label, _ in _lines(path)} for one, path in lists.items()}
+            )
             files = _listed_files(folder, listing, part)
         elif classes := part_folder(folder, part):
+            require_unseen(folder, part_classes(folder))
             files = class_files(classes)
         else:
             raise BmamlError(
@@ -73,7 +86,15 @@ class MiniImageNet(ImageEpisodes):
                 f"JPEGs in images/, for a folder {SHORT[part]} with a folder for each class, and for "
                 f"{' or '.join(PICKLES[part])}."
             )
-        return read_image_classes(name, files, self.form, skip_broken=False)
+        try:
+            return read_image_classes(name, files, self.form, skip_broken=False)
+        except UnreadableImageError as error:
+            if listing is None or isinstance(error, MissingImageError):
+                raise
+            raise BmamlError(
+                f"{error.path} is not an image that can be read ({error.reason}): fetch it again, or "
+                f"take its line out of {listing}."
+            ) from error
 
 
 def _listing(folder: Path, part: Part) -> Path | None:
@@ -84,21 +105,34 @@ def _listing(folder: Path, part: Part) -> Path | None:
     )
 
 
-def _listed_files(folder: Path, listing: Path, part: Part) -> dict[str, list[Path]]:
+def _lines(listing: Path) -> list[tuple[str, str]]:
+    """The label and the file name of each line."""
     try:
-        with open(listing, encoding="utf-8", newline="") as file:
+        with open(listing, encoding="utf-8-sig", newline="") as file:  # also as spreadsheets write it
             rows = [(row["label"], row["filename"]) for row in csv.DictReader(file)]
     except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
         raise BmamlError(f"{listing} is not a list with the columns filename and label.") from error
     if not rows or any(not label or not name for label, name in rows):
         raise BmamlError(f"{listing} lists no images, or has lines without a filename or a label.")
+    return rows
+
+
+def _listed_files(folder: Path, listing: Path, part: Part) -> dict[str, list[Path]]:
+    rows = _lines(listing)
+    name, times = Counter(rows).most_common(1)[0]
+    if times > 1:
+        raise BmamlError(
+            f"{listing} lists {name[1]} {times} times: leave one line of it, or a task may ask for "
+            "what it was shown."
+        )
     label, name = rows[0]
     bases = [folder / "images", folder, folder / SHORT[part], folder / "images" / SHORT[part]]
-    base = next((base for base in bases if (base / name).is_file()), None)
-    by_class = next((base for base in bases if (base / label / name).is_file()), None)
+    # os.path answers where Path raises, such as for a name that is too long for a file.
+    base = next((base for base in bases if os.path.isfile(base / name)), None)
+    by_class = next((base for base in bases if os.path.isfile(base / label / name)), None)
     if base is None and by_class is None:
         raise BmamlError(
-            f"{listing} lists {name}, which is missing: put the JPEGs into {folder / 'images'}."
+            f"{listing} lists {name[:100]}, which is missing: put the JPEGs into {folder / 'images'}."
         )
     files: dict[str, list[Path]] = {}
     for label, name in rows:
@@ -133,14 +167,18 @@ def _understand(path: Path, content: Any) -> tuple[np.ndarray, dict[str, np.ndar
             labels = np.asarray(content["labels"], int)
             classes = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
         rows = np.concatenate(list(classes.values()))
+        if min(map(len, classes.values())) == 0:
+            raise ValueError
+        if "class_dict" not in content and len(labels) != len(pixels):
+            raise ValueError
         if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
             raise ValueError
         if rows.min() < 0 or rows.max() >= len(pixels) or len(np.unique(rows)) < len(rows):
             raise ValueError
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BmamlError(
             f"{path} does not hold miniImageNet as it is known: uint8 images as image_data (or data) "
-            "and their classes as class_dict (or labels)."
+            "and their classes, none of them empty, as class_dict (or as many labels)."
         ) from error
     return pixels, classes
 

@@ -83,6 +83,11 @@ class Omniglot(ImageEpisodes):
         characters = _characters(folder, "images_background")
         alphabets = sorted({name.split("/")[0] for name in characters})
         validation = set(alphabets[VALIDATION_STRIDE - 1 :: VALIDATION_STRIDE])
+        if not validation:
+            raise BmamlError(
+                f"{folder / 'images_background'} has {len(alphabets)} alphabets of 30, too few to keep "
+                "any for validation: complete the data set."
+            )
         return {
             name: paths
             for name, paths in characters.items()
