@@ -72,10 +72,7 @@ class MiniImageNet(ImageEpisodes):
             if (folder / file).is_file():
                 return _read_pickled(name, folder / file, self.size)
         if listing := _listing(folder, part):
-            lists = {one: found for one in SHORT if (found := _listing(folder, one))}
-            require_unseen(
-                folder, {one: {label for label, _ in _lines(path)} for one, path in lists.items()}
-            )
+            require_unseen(folder, _listed_classes(folder))
             files = _listed_files(folder, listing, part)
         elif classes := part_folder(folder, part):
             require_unseen(folder, part_classes(folder))
@@ -115,6 +112,15 @@ def _lines(listing: Path) -> list[tuple[str, str]]:
     if not rows or any(not label or not name for label, name in rows):
         raise BmamlError(f"{listing} lists no images, or has lines without a filename or a label.")
     return rows
+
+
+def _listed_classes(folder: Path) -> dict[Part, set[str]]:
+    """The classes of each part that has a list."""
+    return {
+        part: {label for label, _ in _lines(found)}
+        for part in SHORT
+        if (found := _listing(folder, part))
+    }
 
 
 def _listed_files(folder: Path, listing: Path, part: Part) -> dict[str, list[Path]]:
@@ -165,11 +171,11 @@ def _understand(path: Path, content: Any) -> tuple[np.ndarray, dict[str, np.ndar
             }
         else:
             labels = np.asarray(content["labels"], int)
+            if len(labels) != len(pixels):
+                raise ValueError
             classes = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
         rows = np.concatenate(list(classes.values()))
         if min(map(len, classes.values())) == 0:
-            raise ValueError
-        if "class_dict" not in content and len(labels) != len(pixels):
             raise ValueError
         if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
             raise ValueError
