@@ -107,7 +107,16 @@ def draw_curves(results: list[Result], path: Path) -> None:
         axis.set_ylim(0, min(1.05 * worst, HIGHEST))
         axis.grid(alpha=0.3)
     axes[0, 0].set_ylabel("test MSE")
-    axes[0, 0].legend(fontsize=8, frameon=False)
+    # Not every method is in every panel: each gets its line in the legend of the first that shows it.
+    named: set[str] = set()
+    for axis in axes[0]:
+        lines, labels = axis.get_legend_handles_labels()
+        new = [index for index, label in enumerate(labels) if label not in named]
+        named.update(labels)
+        if new:
+            axis.legend(
+                [lines[i] for i in new], [labels[i] for i in new], fontsize=8, frameon=False
+            )
     figures.save(figure, path)
 
 
