@@ -114,9 +114,7 @@ def draw_curves(results: list[Result], path: Path) -> None:
         new = [index for index, label in enumerate(labels) if label not in named]
         named.update(labels)
         if new:
-            axis.legend(
-                [lines[i] for i in new], [labels[i] for i in new], fontsize=8, frameon=False
-            )
+            axis.legend([lines[i] for i in new], [labels[i] for i in new], fontsize=8, frameon=False)
     figures.save(figure, path)
 
 
