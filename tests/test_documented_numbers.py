@@ -148,13 +148,25 @@ DOCUMENTED = [
     Documented(
         "results/reinforcement-learning.md",
         "results/navigation-full.csv",
-        {"method": lambda row: NAMES[row["method"]]},
+        {"M": lambda row: row["num_particles"], "method": lambda row: NAMES[row["method"]]},
         {
             "after: best": ("return_best", 1.0, 2),
             "after: mean": ("return_mean", 1.0, 2),
             "before: best": ("return_best_before", 1.0, 2),
             "before: mean": ("return_mean_before", 1.0, 2),
         },
+    ),
+    Documented(
+        "results/reinforcement-learning.md",
+        "results/locomotion-reduced.csv",
+        {"task": lambda row: row["environment"], "method": lambda row: NAMES[row["method"]]},
+        {
+            "after: best": ("return_best", 1.0, 1),
+            "after: mean": ("return_mean", 1.0, 1),
+            "before: best": ("return_best_before", 1.0, 1),
+            "before: mean": ("return_mean_before", 1.0, 1),
+        },
+        "## Cheetah",
     ),
 ]
 
