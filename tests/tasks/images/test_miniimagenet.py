@@ -167,6 +167,8 @@ def test_what_is_wrong_is_named(tmp_path):
         {"data": pixels, "labels": [0, 1]},
         {"image_data": pixels, "class_dict": {"a": [2**70]}},
         {"image_data": pixels, "class_dict": {"a": [0, 1], "b": []}},
+        {"image_data": pixels, "class_dict": {"a": [[0], [1]]}},
+        {"image_data": pixels[:, :0], "class_dict": {"a": [0, 1]}},
     ):
         (tmp_path / "mini-imagenet-cache-train.pkl").write_bytes(pickle.dumps(content))
         with pytest.raises(BmamlError, match="does not hold miniImageNet as it is known"):
@@ -190,11 +192,22 @@ def test_lists_of_a_spreadsheet_and_names_that_no_file_can_have(tmp_path):
         source.read("train")
 
 
-def test_a_photograph_that_is_listed_twice_is_named(tmp_path):
+@pytest.mark.parametrize(
+    "line", ["n0100000002.png,n01", "./n0100000002.png,n01", "n0100000002.png,n02"]
+)
+def test_a_photograph_that_is_listed_twice_is_named(tmp_path, line):
     flat(tmp_path)
     with open(tmp_path / "train.csv", "a") as file:
-        file.write("n0100000002.png,n01\n")
+        file.write(f"{line}\n")
     with pytest.raises(BmamlError, match=r"train\.csv lists n0100000002\.png 2 times"):
+        MiniImageNet(str(tmp_path), size=12).read("train")
+
+
+def test_a_damaged_list_is_named(tmp_path):
+    flat(tmp_path)
+    with open(tmp_path / "train.csv", "ab") as file:
+        file.write(b"n01000\0\0\0.png,n01\n")
+    with pytest.raises(BmamlError, match=r"train\.csv (holds zero bytes|is not a list)"):
         MiniImageNet(str(tmp_path), size=12).read("train")
 
 

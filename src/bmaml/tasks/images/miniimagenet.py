@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,8 @@ def _lines(listing: Path) -> list[tuple[str, str]]:
         raise BmamlError(f"{listing} is not a list with the columns filename and label.") from error
     if not rows or any(not label or not name for label, name in rows):
         raise BmamlError(f"{listing} lists no images, or has lines without a filename or a label.")
+    if any("\0" in field for row in rows for field in row):
+        raise BmamlError(f"{listing} holds zero bytes, which no name has: it is damaged, copy it anew.")
     return rows
 
 
@@ -125,12 +128,6 @@ def _listed_classes(folder: Path) -> dict[Part, set[str]]:
 
 def _listed_files(folder: Path, listing: Path, part: Part) -> dict[str, list[Path]]:
     rows = _lines(listing)
-    name, times = Counter(rows).most_common(1)[0]
-    if times > 1:
-        raise BmamlError(
-            f"{listing} lists {name[1]} {times} times: leave one line of it, or a task may ask for "
-            "what it was shown."
-        )
     label, name = rows[0]
     bases = [folder / "images", folder, folder / SHORT[part], folder / "images" / SHORT[part]]
     # os.path answers where Path raises, such as for a name that is too long for a file.
@@ -144,6 +141,13 @@ def _listed_files(folder: Path, listing: Path, part: Part) -> dict[str, list[Pat
     for label, name in rows:
         path = base / name if base is not None else by_class / label / name  # type: ignore[operator]
         files.setdefault(label, []).append(path)
+    # By path, so that neither `./a.jpg` nor another label hides that it is the same photograph.
+    path, times = Counter(map(os.path.normpath, chain(*files.values()))).most_common(1)[0]
+    if times > 1:
+        raise BmamlError(
+            f"{listing} lists {os.path.basename(path)[:100]} {times} times: leave one line of it, or a "
+            "task may ask for what it was shown."
+        )
     return files
 
 
@@ -175,9 +179,11 @@ def _understand(path: Path, content: Any) -> tuple[np.ndarray, dict[str, np.ndar
                 raise ValueError
             classes = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
         rows = np.concatenate(list(classes.values()))
+        if rows.ndim != 1:
+            raise ValueError
         if min(map(len, classes.values())) == 0:
             raise ValueError
-        if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
+        if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3 or not pixels.size:
             raise ValueError
         if rows.min() < 0 or rows.max() >= len(pixels) or len(np.unique(rows)) < len(rows):
             raise ValueError
