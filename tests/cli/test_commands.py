@@ -206,6 +206,7 @@ def test_images_are_trained_and_scored_like_everything_else(tmp_path, monkeypatc
     scores = json.loads(bmaml("evaluate", folder, "--json").stdout)
     assert {"accuracy", "accuracy_interval", "nll", "ece", "brier", "tasks"} <= set(scores)
     assert scores["tasks"] == 600
+    assert 0.3 < scores["unknown_auroc_entropy"] < 0.8
     page = (folder / "report.html").read_text()
     assert "emaml on glyphs" in page
     assert page.count("<figure>") == 3  # reliability, refusal, training

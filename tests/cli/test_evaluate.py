@@ -7,10 +7,13 @@ import numpy as np
 import pandas
 import pytest
 
+from bmaml.cli.evaluate import Evaluate
 from bmaml.cli.main import main
 from bmaml.recipe import Recipe
 from bmaml.run_folder import read_description
+from bmaml.tasks import Sinusoid
 from bmaml.trained import Trained
+from tests.tasks.images.made_up import MadeUp
 
 
 def refused(capsys, *arguments):
@@ -165,3 +168,10 @@ def test_a_page_that_cannot_be_written_costs_no_scores(runs, tmp_path, capsys):
 )
 def test_what_cannot_be_is_one_sentence(runs, capsys, run, options, words):
     assert words in refused(capsys, "evaluate", runs / run, *options)
+
+
+def test_unknown_classes_are_asked_about_only_where_there_are_some(tmp_path):
+    source = MadeUp(ways=5, classes=5, test_tasks=1)
+    source.held_out("test")
+    assert Evaluate(tmp_path)._unknown_classes(None, source) == {}
+    assert Evaluate(tmp_path)._unknown_classes(None, Sinusoid()) == {}

@@ -11,6 +11,7 @@ import tyro
 if TYPE_CHECKING:
     from bmaml.recipe import Recipe
     from bmaml.report.evaluation import Evaluation
+    from bmaml.tasks.source import TaskSource
     from bmaml.tasks.table import TableTasks
     from bmaml.trained import Trained
 
@@ -151,14 +152,35 @@ class Evaluate:
         from bmaml.report.held_out import evaluate_held_out
 
         with speaking_warnings():
-            tasks = recipe.task_source().held_out("test")
+            source = recipe.task_source()
+            tasks = source.held_out("test")
         evaluation, scores = evaluate_held_out(trained, tasks, method=recipe.method, steps=self.steps)
+        scores = {**scores, **self._unknown_classes(trained, source)}
         count = evaluation.available
         if self.json:
             print(json.dumps({**scores, "tasks": count, "method": recipe.method}))
             return evaluation
         print_scores(scores, f"{recipe.method} on {count} test tasks of {recipe.tasks}")
         return evaluation
+
+    def _unknown_classes(self, trained: "Trained", source: "TaskSource") -> dict[str, float]:
+        """How well images of classes that a task has not are told apart by uncertainty."""
+        import warnings
+
+        from bmaml.errors import BmamlError
+        from bmaml.novelty import novelty_auroc
+        from bmaml.tasks.images.episodes import ImageEpisodes
+
+        if not isinstance(source, ImageEpisodes):
+            return {}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they were told when the test tasks were drawn
+                tasks = source.held_out_with_unknown("test")
+        except BmamlError:  # every task has all test classes
+            return {}
+        measured = novelty_auroc(trained, tasks, steps=self.steps)
+        return {f"unknown_auroc_{name}": area for name, area in measured.items()}
 
     def _write_page(self, trained: "Trained", recipe: "Recipe", evaluation: "Evaluation") -> None:
         """Into the run folder; where that cannot be written to, the scores have been printed anyway."""
