@@ -166,7 +166,7 @@ DOCUMENTED = [
             "before: best": ("return_best_before", 1.0, 1),
             "before: mean": ("return_mean_before", 1.0, 1),
         },
-        "## Cheetah",
+        "## Cheetah and ant",
     ),
 ]
 
