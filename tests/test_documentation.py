@@ -113,6 +113,7 @@ WITH_PYTHON = [page for page in PAGES if "```python" in page.read_text()]
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
 def test_documented_python_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BMAML_CACHE", str(tmp_path / "cache"))  # not the user's
     names = BROUGHT.get(page.stem, dict)()
     text = page.read_text()
     for block in BLOCK.finditer(text):

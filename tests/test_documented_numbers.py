@@ -97,6 +97,15 @@ def training_tasks(row: Row) -> str:
     return f"{int(row['num_tasks']):,}" if row["num_tasks"] else "endless"
 
 
+def returns(digits: int) -> dict[str, tuple[str, float, int]]:
+    """The best particle's and the mean one, after and before adaptation."""
+    return {
+        f"{when}: {which}": (f"return_{which}{ending}", 1.0, digits)
+        for when, ending in (("after", ""), ("before", "_before"))
+        for which in ("best", "mean")
+    }
+
+
 DOCUMENTED = [
     Documented(
         "results/sinusoid.md",
@@ -149,23 +158,13 @@ DOCUMENTED = [
         "results/reinforcement-learning.md",
         "results/navigation-full.csv",
         {"M": lambda row: row["num_particles"], "method": lambda row: NAMES[row["method"]]},
-        {
-            "after: best": ("return_best", 1.0, 2),
-            "after: mean": ("return_mean", 1.0, 2),
-            "before: best": ("return_best_before", 1.0, 2),
-            "before: mean": ("return_mean_before", 1.0, 2),
-        },
+        returns(digits=2),
     ),
     Documented(
         "results/reinforcement-learning.md",
         "results/locomotion-reduced.csv",
         {"task": lambda row: row["environment"], "method": lambda row: NAMES[row["method"]]},
-        {
-            "after: best": ("return_best", 1.0, 1),
-            "after: mean": ("return_mean", 1.0, 1),
-            "before: best": ("return_best_before", 1.0, 1),
-            "before: mean": ("return_mean_before", 1.0, 1),
-        },
+        returns(digits=1),
         "## Cheetah and ant",
     ),
 ]
