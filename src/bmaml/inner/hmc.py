@@ -36,7 +36,7 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True)
 class HMC(Sampler):
-    r"""Momentum $r\sim\mathcal N(0, TI)$, then `leapfrog_steps` of
+    r"""Momentum $r\sim\mathcal N(0, TI)$, then `leapfrog_steps` leapfrog steps.
 
     $$r \leftarrow r + \tfrac\epsilon2 P^{1/2}\nabla\log p(\theta), \quad
       \theta \leftarrow \theta + \epsilon P^{1/2} r, \quad
