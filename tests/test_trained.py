@@ -1,17 +1,21 @@
 """A trained learner: clear about its inputs, fast when warm, the same after loading."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bmaml.errors import RunError
+import bmaml
+from bmaml.errors import BmamlError, RunError
 from bmaml.inner import GradientDescent
-from bmaml.learner import Learner
+from bmaml.learner import Learner, MetaOptimizer
 from bmaml.meta import Validation
 from bmaml.models import conv, mlp
 from bmaml.posterior import FlatPrior, Posterior, SquaredError
 from bmaml.presets import maml
+from bmaml.recipe import Recipe
 from bmaml.tasks import Data
 from bmaml.train import fit_seeds
 from bmaml.trained import Trained
@@ -127,6 +131,42 @@ def test_loading_gives_the_same_bits(run, index):
     last = Trained.load(folder, LEARNER, "last", seed=original.seed)
     jax.tree.map(np.testing.assert_array_equal, last.particles, original.last.particles)
     assert last.step == 12
+
+
+def test_a_run_of_the_command_line_is_loaded_by_its_folder_alone(tmp_path):
+    recipe = Recipe("sinusoid", "maml", {"step_size": 0.03}, {"num_tasks": 4}, {"hidden": (5,)})
+    with pytest.raises(RunError, match="not a run folder"):
+        Trained.load(tmp_path / "run")
+    trained = bmaml.fit(
+        recipe.learner(),
+        recipe.task_source(),
+        steps=2,
+        batch_size=4,
+        out=tmp_path / "run",
+        description=recipe.to_json(),
+        progress=False,
+    )
+    loaded = Trained.load(tmp_path / "run")
+    assert loaded.learner.describe() == trained.learner.describe()
+    np.testing.assert_array_equal(
+        loaded.adapt(X, Y).predict(X).mean, trained.adapt(X, Y).predict(X).mean
+    )
+
+
+def test_loading_what_has_no_recipe_asks_for_the_learner(run, tmp_path):
+    with pytest.raises(RunError, match=r"no description .* Trained\.load\(folder, learner\)"):
+        Trained.load(run[0])
+    with pytest.raises(BmamlError, match=r"policies.*TrainedPolicies"):
+        Recipe.from_json({"reinforcement": {}})
+
+
+def test_loading_to_adapt_otherwise_than_trained_is_warned_of(run):
+    folder, _ = run
+    longer = replace(LEARNER, inner=replace(LEARNER.inner, steps=7))
+    with pytest.warns(UserWarning, match=r"inner\.steps 1, and is loaded with 7"):
+        assert Trained.load(folder, longer).learner.inner.steps == 7
+    other_training = replace(LEARNER, optimizer=MetaOptimizer(0.5), name="mine")
+    Trained.load(folder, other_training)  # Predictions do not depend on these: no warning.
 
 
 def test_loading_with_another_model_seed_or_folder_is_refused(run, tmp_path):

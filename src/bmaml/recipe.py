@@ -69,6 +69,11 @@ class Recipe:
     @staticmethod
     def from_json(values: dict[str, Any]) -> "Recipe":
         """The recipe that `to_json` described."""
+        if "reinforcement" in values:
+            raise BmamlError(
+                "The run holds policies: use `bmaml evaluate`, or in Python "
+                "bmaml.rl.TrainedPolicies.load(folder)."
+            )
         try:
             return Recipe(**values)
         except TypeError as error:

@@ -140,7 +140,10 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What was given to `fit` as `description`, from the folder of a run."""
     description = RunFolder.read(path).settings.get("description")
     if not isinstance(description, dict):
-        raise RunError(f"{path} has no description to rebuild its learner from; load it in Python.")
+        raise RunError(
+            f"{path} has no description to rebuild its learner from: load it in Python, with "
+            "Trained.load(folder, learner)."
+        )
     return description
 
 
@@ -154,25 +157,25 @@ def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> 
                 f"{folder} holds a run of another model, with particles of other shapes: resume "
                 "with the model it began with, or choose another folder."
             )
-        which, old, new = _difference(name, before.get(name), value)
+        which, old, new = difference(name, before.get(name), value)
         raise RunError(
             f"{folder} holds a run whose {which} is {json.dumps(old)}, not {json.dumps(new)}: resume "
             "with the settings it began with, on the same data, or choose another folder."
         )
 
 
-def _difference(name: str, before: Any, now: Any) -> tuple[str, Any, Any]:
+def difference(name: str, before: Any, now: Any) -> tuple[str, Any, Any]:
     """The innermost part that differs, by its path: a whole description is too long to compare."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in (*now, *before):
             if before.get(key) != now.get(key):
-                return _difference(f"{name}.{key}", before.get(key), now.get(key))
+                return difference(f"{name}.{key}", before.get(key), now.get(key))
     if isinstance(before, list) and isinstance(now, list):
         if len(before) != len(now):
             return f"number of {name}", len(before), len(now)
         for index, (old, new) in enumerate(zip(before, now, strict=True)):
             if old != new:
-                return _difference(f"{name}[{index}]", old, new)
+                return difference(f"{name}[{index}]", old, new)
     return name, before, now
 
 

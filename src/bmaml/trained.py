@@ -1,6 +1,8 @@
 """What training leaves: particles from which a few rows of data lead to a posterior."""
 
+import json
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +18,8 @@ from bmaml.checks import require_seeds
 from bmaml.errors import RunError
 from bmaml.held_out import score_tasks
 from bmaml.learner import Learner
-from bmaml.run_folder import RunFolder
+from bmaml.recipe import Recipe
+from bmaml.run_folder import RunFolder, difference, read_description
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet
 from bmaml.training_log import read_log
@@ -159,7 +162,7 @@ class Trained:
     def load(
         cls,
         folder: str | os.PathLike[str],
-        learner: Learner,
+        learner: Learner | None = None,
         which: Literal["best", "last"] = "best",
         *,
         seed: int | None = None,
@@ -167,12 +170,15 @@ class Trained:
         """The result of a run, finished or not, from its folder.
 
         Arguments:
-            folder: what was given to `fit` as `out`.
-            learner: composed as for the training.
+            folder: what was given to `fit` as `out`, or to the command line as `--out`.
+            learner: composed as for the training, which is warned of where it would predict otherwise;
+                None rebuilds it, of runs that the command line made.
             which: the particles that validated best, or those of the last checkpoint.
             seed: which of the run's seeds; None is the first.
         """
         run = RunFolder.read(folder)
+        if learner is None:
+            learner = Recipe.from_json(read_description(folder)).learner()
         try:
             seeds: list[int] = run.settings["seeds"]
             example = Example.from_json(run.settings["example"])
@@ -198,6 +204,7 @@ class Trained:
             raise RunError(another) from error
         if shapes != describe(like.state.particles):
             raise RunError(another)
+        _warn_of_differences(run, learner)
         if seed is not None and seed not in seeds:
             raise RunError(f"{run.path} holds the seeds {seeds}, but not {seed}.")
         try:
@@ -232,6 +239,20 @@ def of_seed(
     particles, step = (best.particles, best.step) if which == "best" else (last.particles, last.step)
     history = [entry for entry in entries if entry["seed"] == seed]
     return Trained(learner, particles, last, history, int(step), seed, example, compiled)
+
+
+def _warn_of_differences(run: RunFolder, learner: Learner) -> None:
+    """Say which of the settings that predictions depend on is not that of the training."""
+    before, now = run.settings.get("learner"), json.loads(json.dumps(learner.describe()))  # no tuples
+    for part in ("likelihood", "prior", "inner"):
+        # Folders of earlier versions do not say what these were.
+        if isinstance(before, dict) and part in before and before[part] != now[part]:
+            which, old, new = difference(part, before[part], now[part])
+            warnings.warn(
+                f"{run.path} was trained with {which} {json.dumps(old)}, and is loaded with "
+                f"{json.dumps(new)}: it will adapt and predict otherwise than it was trained to.",
+                stacklevel=3,
+            )
 
 
 def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bmaml.errors import BmamlError
-from bmaml.experiments import active, classification, result_files, study
+from bmaml.experiments import active, classification, result_files
 from bmaml.experiments.classification import SCALES, Scale
+from bmaml.trained import Trained
 
 TINY = Scale(
     tasks="glyphs",
@@ -50,7 +51,7 @@ def test_validation_tasks_choose_the_steps_of_adaptation(finished):
     assert set(tried) == {trained, *classification.ADAPTATION_STEPS}
     assert tried[chosen] == max(tried.values())
     part = classification.parts(TINY)[2]
-    learner = classification.study.load_run(classification.result_files.run_path(finished, part, 0))
+    learner = Trained.load(classification.result_files.run_path(finished, part, 0))
     again = learner.evaluate(part.recipe(None).task_source().held_out("test"), steps=chosen)
     assert record["test_chosen_steps"] == pytest.approx(again, rel=1e-4)
 
@@ -78,7 +79,7 @@ def test_active_learning_uses_the_trained_learners(finished):
     assert others == pytest.approx([first] * len(others), rel=1e-5)
     run = finished / "runs" / "Tendless-emaml-M5-seed0"
     trained, tasks = (
-        study.load_run(run),
+        Trained.load(run),
         classification.parts(TINY)[1].recipe(None).task_source().held_out("test"),
     )
     as_chosen = active.curve(trained, tasks, pool=active.POOL, count=0, steps=7)

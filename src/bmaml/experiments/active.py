@@ -15,9 +15,10 @@ import numpy as np
 
 from bmaml.active import curve
 from bmaml.errors import BmamlError
-from bmaml.experiments import classification, figures, result_files, study
+from bmaml.experiments import classification, figures, result_files
 from bmaml.experiments.classification import Part, Scale
 from bmaml.tasks.task_set import as_task_set
+from bmaml.trained import Trained
 from bmaml.writing import reporting_write_errors, write_atomically
 
 METHODS = ("emaml", "bmaml")
@@ -87,7 +88,7 @@ def run(part: Part, seed: int, out: Path, progress: bool) -> None:
     if path.exists():
         result_files.require_same(path, adaptation_steps=steps)
         return
-    trained = study.load_run(result_files.run_path(out, part, seed))
+    trained = Trained.load(result_files.run_path(out, part, seed))
     tasks = part.recipe(None).task_source().held_out("test")
     curves = {}
     for acquisition in ACQUISITIONS:

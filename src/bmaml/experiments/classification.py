@@ -196,7 +196,7 @@ def trained_runs(
     largest = {part.method: part for part in finished}
     return {
         figures.label(part.method, part.num_particles): (
-            study.load_run(result_files.run_path(out, part, scale.seeds[0])),
+            Trained.load(result_files.run_path(out, part, scale.seeds[0])),
             part.recipe(None).task_source(),
         )
         for part in largest.values()

@@ -11,9 +11,9 @@ import numpy as np
 
 from bmaml.experiments import figures
 from bmaml.experiments.figures import Result, label, mean_and_std
-from bmaml.experiments.study import load_run
 from bmaml.tasks import Data, Task
 from bmaml.tasks.sinusoid import draw_wave
+from bmaml.trained import Trained
 
 SCORES = ("mse", "particle_mse", "nll", "coverage", "crps")
 HIGHEST = 6.0  # error that a picture of curves shows
@@ -137,7 +137,7 @@ def draw_fits(
         tasks, len(found), figsize=(3.4 * len(found), 2.0 * tasks), squeeze=False, sharex=True
     )
     for column, (name, folder) in enumerate(found.items()):
-        trained = load_run(folder)
+        trained = Trained.load(folder)
         for row in range(tasks):
             task, curve = example_task(row, shots)
             prediction = trained.adapt(task.support.x, task.support.y, steps=steps).predict(grid)

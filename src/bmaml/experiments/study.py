@@ -28,7 +28,6 @@ from bmaml.experiments.result_files import (
 from bmaml.experiments.tuning import tune
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
-from bmaml.run_folder import read_description
 from bmaml.tasks import TaskSource
 from bmaml.train import fit
 from bmaml.trained import Trained
@@ -112,7 +111,7 @@ class Training:
 
     def keep_what_validated_best(self, error: DivergedError, progress: bool) -> None:
         """Of a training that diverged; if it did so before any validation, there is nothing to keep."""
-        trained = load_run(self.folder)
+        trained = Trained.load(self.folder)
         if trained.step == 0:
             raise error
         if progress:
@@ -142,8 +141,3 @@ def run_all(
             training.run(follow=follow, progress=progress, devices=devices)
         except DivergedError as error:
             training.keep_what_validated_best(error, progress)
-
-
-def load_run(folder: Path) -> Trained:
-    """What a training left in its run folder."""
-    return Trained.load(folder, Recipe.from_json(read_description(folder)).learner())
