@@ -15,6 +15,7 @@ from bmaml.inner import HMC, INNER_UPDATES, SGLD, SVGD, GradientDescent, Target
 from bmaml.kernels import KERNELS, rbf
 from bmaml.meta import BFA, Chaser, Reptile
 from bmaml.models import mlp, share
+from bmaml.training_state import INIT, keys_of
 from tests.helpers import (
     as_float64,
     bayesian_posterior,
@@ -171,6 +172,20 @@ def test_the_meta_update_trains_saves_resumes_and_loads_it(tmp_path):
     np.testing.assert_allclose(prediction, by_hand.mean, rtol=1e-4, atol=1e-5)
     with pytest.raises(bmaml.errors.RunError, match="compose the learner as it was"):
         bmaml.Trained.load(tmp_path / "run", learner_of(plain(update), BFA()))
+
+
+def test_an_initial_bandwidth_outlives_training_and_loading(tmp_path):
+    learner = learner_of(SVGD(0.01, kernel=rbf("initial"), step_control=False), Chaser(1, 0.01))
+    source = bmaml.tasks.Sinusoid(num_tasks=20, held_out_tasks=5)
+    options = {"steps": 4, "validate_every": 2, "progress": False}
+    trained = bmaml.fit(learner, source, out=tmp_path / "run", **options)
+    start = jax.jit(learner.init)(keys_of([0], INIT)[0], jnp.zeros((5, 1)))
+    kept = trained.last.particles.inner["log_bandwidths"]
+    np.testing.assert_allclose(kept, start.inner["log_bandwidths"], rtol=1e-6)
+    weights = zip(leaves_of(start.particles), leaves_of(trained.last.particles.particles), strict=True)
+    assert any(np.any(before != after) for before, after in weights)
+    loaded = bmaml.Trained.load(tmp_path / "run", learner, "last")
+    assert_same(loaded.last.particles, trained.last.particles, rtol=0, atol=0)
 
 
 def test_it_works_beside_a_shared_part_and_in_active_learning():

@@ -23,13 +23,13 @@ class SVGD(InnerUpdate):
 
     @property
     def learns(self) -> bool:
-        """Whether steps or bandwidths are learned."""
-        return super().learns or self.kernel.learned
+        """Whether steps or bandwidths are learned, or kept as they were at first."""
+        return super().learns or self.kernel.remembers
 
     def init(self, particles: PyTree) -> dict[str, Any]:
         """The logarithms of the learned factors, on steps and on the kernel's bandwidths."""
         variables = super().init(particles)
-        if self.kernel.learned:
+        if self.kernel.remembers:
             variables["log_bandwidths"] = self.kernel.init(particles)
         return variables
 

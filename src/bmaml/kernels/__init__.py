@@ -1,6 +1,13 @@
 """Kernels over particles: a profile, and one bandwidth or one a layer, by a rule or learned."""
 
-from bmaml.kernels.bandwidths import Bandwidth, as_bandwidth, authors_median, fixed, median
+from bmaml.kernels.bandwidths import (
+    Bandwidth,
+    as_bandwidth,
+    authors_median,
+    fixed,
+    median,
+    share_of_distance,
+)
 from bmaml.kernels.kernel import SMALLEST_BANDWIDTH, Interaction, Kernel, KernelValues
 from bmaml.kernels.layers import layers_of
 from bmaml.kernels.names import KERNELS, kernel_named
@@ -22,4 +29,5 @@ __all__ = [
     "layers_of",
     "median",
     "rbf",
+    "share_of_distance",
 ]

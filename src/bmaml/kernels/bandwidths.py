@@ -16,6 +16,20 @@ def median(squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
     return jnp.median(squared_distances[jnp.triu_indices(size, k=1)]) / jnp.log(size + 1.0)
 
 
+# Of the squared distance of two fresh particles. Repulsion ends before particles are much farther apart
+# than they were drawn, and reaches those that come together. See docs/results/sinusoid.md.
+INITIAL_SHARE = 0.6
+
+
+def share_of_distance(squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
+    r"""$h = 0.6\,\operatorname{median}_{i<j}\lVert	heta^i-	heta^j
+    Vert^2$."""
+    size = squared_distances.shape[0]
+    if size == 1:
+        return jnp.ones(())
+    return INITIAL_SHARE * jnp.median(squared_distances[jnp.triu_indices(size, k=1)])
+
+
 def authors_median(squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
     r"""The median over all M² entries, the zeros on the diagonal included, over $\log M$."""
     size = squared_distances.shape[0]
@@ -32,11 +46,15 @@ def fixed(value: float) -> Bandwidth:
 
 
 def as_bandwidth(rule: "str | float | Bandwidth") -> Bandwidth:
-    """Turn `"median"`, a number or a function of the squared distances into a bandwidth rule."""
+    """A bandwidth rule from `"median"`, `"initial"`, a number or a function of squared distances."""
     if callable(rule):
         return rule
     if isinstance(rule, int | float):
         return fixed(float(rule))
     if rule == "median":
         return median
-    raise ValueError(f"Unknown bandwidth {rule!r}: use 'median', a positive number or a function.")
+    if rule == "initial":
+        return share_of_distance
+    raise ValueError(
+        f"Unknown bandwidth {rule!r}: use 'median', 'initial', a positive number or a function."
+    )

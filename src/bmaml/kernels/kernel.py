@@ -58,7 +58,8 @@ class Kernel:
     """A profile, a bandwidth rule, and a factor on the repulsion (1 is the truth).
 
     With `layers`, the rule holds for each layer by itself. With `learned`, a bandwidth is what the rule
-    says times a factor that the meta-update trains; it begins at 1.
+    says times a factor that the meta-update trains; it begins at 1. With `initial`, a bandwidth is what
+    the rule says of the particles that a training begins with, and stays so, unless it is `learned`.
     """
 
     profile: Callable[[Array], Array]
@@ -66,9 +67,17 @@ class Kernel:
     repulsion_factor: float = 1.0
     layers: bool = False
     learned: bool = False
+    initial: bool = False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it has numbers to keep beside the particles, which `init` makes."""
+        return self.learned or self.initial
 
     def init(self, particles: PyTree) -> Float[Array, "*layers"] | tuple[()]:
-        """The logarithms of the learned factors, all zero; nothing if nothing is learned."""
+        """The logarithms of the learned factors, all zero; or of the initial bandwidths; or nothing."""
+        if self.initial:
+            return jnp.log(self.bandwidths(self.squared_distances(particles)))
         if not self.learned:
             return ()
         return jnp.zeros((len(layers_of(particles)),) if self.layers else ())
@@ -84,7 +93,12 @@ class Kernel:
         squared_distances: Float[Array, "*layers M M"],
         log_factors: Float[Array, "*layers"] | tuple[()] = (),
     ) -> Float[Array, "*layers"]:
-        """The rule's bandwidths, a constant to differentiation, times the learned factors."""
+        """The rule's bandwidths, a constant to differentiation, times the learned factors.
+
+        Initial bandwidths are what `init` kept of them; without that, what the rule says now.
+        """
+        if self.initial and not isinstance(log_factors, tuple):
+            return jnp.exp(log_factors if self.learned else jax.lax.stop_gradient(log_factors))
         rule = jax.vmap(self.bandwidth) if squared_distances.ndim == 3 else self.bandwidth
         h = jnp.maximum(jax.lax.stop_gradient(rule(squared_distances)), SMALLEST_BANDWIDTH)
         if squared_distances.ndim == 3:

@@ -11,12 +11,15 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "rbf-layers": partial(rbf, layers=True),
     "rbf-learned": partial(rbf, learned=True),
     "rbf-layers-learned": partial(rbf, layers=True, learned=True),
+    "rbf-initial": partial(rbf, bandwidth="initial"),
     "imq": imq,
     "imq-layers": partial(imq, layers=True),
     "imq-learned": partial(imq, learned=True),
     "imq-layers-learned": partial(imq, layers=True, learned=True),
     "authors-rbf": authors_rbf,
 }
+# Their bandwidth is part of what they are.
+WITHOUT_NUMBER = ("rbf-initial", "authors-rbf")
 
 
 def kernel_named(name: str) -> Kernel:
@@ -32,7 +35,7 @@ def kernel_named(name: str) -> Kernel:
         bandwidth = float(number)
     except ValueError:
         bandwidth = 0.0
-    if kind not in KERNELS or kind == "authors-rbf" or not 0.0 < bandwidth < float("inf"):
+    if kind not in KERNELS or kind in WITHOUT_NUMBER or not 0.0 < bandwidth < float("inf"):
         raise ValueError(
             f"Unknown kernel {name!r}: use one of {', '.join(KERNELS)}, or add a fixed bandwidth, such "
             "as rbf-70."

@@ -12,11 +12,18 @@ def rbf(
     r"""$k = \exp(-\lVert\theta-\theta'\rVert^2/h)$, the paper's kernel.
 
     Arguments:
-        bandwidth: `"median"`, a number, or a function of the squared distances.
+        bandwidth: `"median"`, a number, or a function of the squared distances; or `"initial"`, a
+            share of the squared distance between the particles that a training begins with.
         layers: whether every layer has a bandwidth of its own.
         learned: whether the meta-update trains a factor on every bandwidth.
     """
-    return Kernel(lambda u: jnp.exp(-u), as_bandwidth(bandwidth), layers=layers, learned=learned)
+    return Kernel(
+        lambda u: jnp.exp(-u),
+        as_bandwidth(bandwidth),
+        layers=layers,
+        learned=learned,
+        initial=bandwidth == "initial",
+    )
 
 
 def imq(
@@ -26,7 +33,13 @@ def imq(
 
     The arguments are those of `rbf`.
     """
-    return Kernel(lambda u: (1.0 + u) ** -0.5, as_bandwidth(bandwidth), layers=layers, learned=learned)
+    return Kernel(
+        lambda u: (1.0 + u) ** -0.5,
+        as_bandwidth(bandwidth),
+        layers=layers,
+        learned=learned,
+        initial=bandwidth == "initial",
+    )
 
 
 def authors_rbf() -> Kernel:
