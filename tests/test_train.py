@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from bmaml import training_loop
-from bmaml.errors import DivergedError
+from bmaml import train, training_loop
+from bmaml.errors import BmamlError, DivergedError
 from bmaml.inner import GradientDescent
 from bmaml.learner import Learner
 from bmaml.meta import Validation
@@ -224,3 +224,17 @@ def test_memory_is_flat_over_ten_thousand_updates(folder, tmp_path, pytestconfig
         env={**os.environ, "PYTHONPATH": f"{pytestconfig.rootpath / 'src'}:{pytestconfig.rootpath}"},
     )
     assert int(grown.stdout) < 10e6
+
+
+def test_validation_tasks_are_missed_before_anything_is_compiled_or_written(tmp_path, monkeypatch):
+    class Halved(Arrays):
+        def held_out(self, split):
+            raise BmamlError(f"there is no {split} part")
+
+    def compile_nothing(*_, **__):
+        raise AssertionError("compiled first")
+
+    monkeypatch.setattr(train, "compile_updates", compile_nothing)
+    with pytest.raises(BmamlError, match="there is no validation part"):
+        fit(LEARNER, Halved(lines(0, 20), lines(1, 10)), out=tmp_path / "run", **SETTINGS)
+    assert not (tmp_path / "run").exists()

@@ -25,7 +25,8 @@ from bmaml.run_folder import RunFolder, require_fit
 from bmaml.scale import processes, task_mesh
 from bmaml.scale.mesh import everywhere, here, replicate
 from bmaml.tasks.source import TaskSource
-from bmaml.tasks.task import Data
+from bmaml.tasks.task import Data, Task
+from bmaml.tasks.task_set import TaskSet
 from bmaml.trained import Compiled, Trained, of_seed
 from bmaml.training_loop import Scores, TrainingLoop, Validate
 from bmaml.training_state import (
@@ -126,6 +127,8 @@ def fit_seeds(
         settings |= {"ranges": ranges} if (ranges := tasks.ranges()) else {}
         # Before compiling, which takes its time.
         require_fit(written, settings, resume=resume, prolong=prolong)
+    # Drawn before compiling, too: a part of the data may be missing.
+    held_out = tasks.held_out("validation")
     # Compiled before anything is written: a mistake in the shapes should not leave a folder behind.
     advance = compile_updates(
         learner,
@@ -138,7 +141,7 @@ def fit_seeds(
         mesh=mesh,
         tasks_at_once=tasks_at_once,
     )
-    validate = _compile_validation(learner, tasks, like.state, len(seeds), mesh)
+    validate = _compile_validation(learner, held_out, like.state, len(seeds), mesh)
     folder = None
     if written is not None:
         folder = RunFolder.start(written, settings, resume=resume, prolong=prolong)
@@ -190,13 +193,12 @@ def _calibration(learner: Learner) -> Callable[[PyTree, Scores], PyTree]:
 
 
 def _compile_validation(
-    learner: Learner, tasks: TaskSource, state: State, count: int, mesh: Mesh | None
+    learner: Learner, held_out: Task | TaskSet, state: State, count: int, mesh: Mesh | None
 ) -> Validate:
     """The scores of every seed's particles on the validation tasks.
 
     Of several processes each scores all tasks, on its own devices: they choose the same particles.
     """
-    held_out = tasks.held_out("validation")
     local = None if mesh is None else mesh.local_mesh
     score = over_seeds(partial(validate_tasks, learner, mesh=local), (0, None), count)
     if local is None:

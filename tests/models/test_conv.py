@@ -215,6 +215,11 @@ def test_unknown_norm_lists_the_known():
         ConvFeatures(norm="batch")  # pyright: ignore[reportArgumentType]
 
 
+def test_a_network_that_is_adapted_whole_cannot_normalise_queries_by_the_support():
+    with pytest.raises(ValueError, match="conv cannot normalise query images by those of the support"):
+        conv(5, norm="task")
+
+
 @pytest.mark.parametrize("filters", [4, 8])
 def test_features_cannot_be_made_small_or_longer_by_their_number(filters):
     x = images(3)

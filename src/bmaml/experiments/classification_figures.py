@@ -117,7 +117,7 @@ def draw_curves(results: list[Result], path: Path) -> None:
 
 
 def draw_particles(results: list[Result], path: Path) -> None:
-    """Test accuracy against the number of particles, with the interval over tasks and seeds."""
+    """Test accuracy against the number of particles, mean over seeds, with the interval over tasks."""
     groups = figures.grouped(results, "num_tasks", "method", "num_particles")
     figure, axis = plt.subplots(figsize=(5.0, 3.4))
     settings = list(dict.fromkeys(key[0] for key in groups))
@@ -130,11 +130,13 @@ def draw_particles(results: list[Result], path: Path) -> None:
                 if tasks == setting and name in (method, "maml")
             }
             sizes = sorted(points)
-            interval = [
-                100 * run[0]["test"]["accuracy_interval"]
+            found = [
+                groups.get((setting, method, size), groups.get((setting, "maml", size), []))
                 for size in sizes
-                for run in [groups.get((setting, method, size), groups.get((setting, "maml", size)))]
-                if run
+            ]
+            interval = [
+                100 * float(np.mean([run["test"]["accuracy_interval"] for run in runs]))
+                for runs in found
             ]
             axis.errorbar(
                 sizes,

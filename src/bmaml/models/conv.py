@@ -163,8 +163,9 @@ class ConvFeatures:
 def conv(ways: int, **options: Any) -> Model:
     """A classifier of images that has all its weights in one tree, for methods that adapt all layers.
 
-    With `norm="task"` or `"transductive"` every call normalises its rows by themselves, support rows by
-    support rows and query rows by query rows.
+    With `norm="transductive"` every call normalises its rows by themselves, support rows by support
+    rows and query rows by query rows. `"task"` is refused: all of this network is adapted, so that
+    nothing would keep the support's statistics for the query.
 
     Args:
         ways: the number of classes.
@@ -179,6 +180,11 @@ def conv(ways: int, **options: Any) -> Model:
     (3, 5)
     """
     extractor, head = ConvFeatures(**options), mlp(None, ways, hidden=())
+    if extractor.norm == "task":
+        raise ValueError(
+            "conv cannot normalise query images by those of the support: use the norm example or none, "
+            "or features_and_heads(ConvFeatures(norm='task'), ...), whose features all particles share."
+        )
 
     def init(key: Key[Array, ""], example: Any) -> tuple[tuple[Block, ...], tuple[Layer, ...]]:
         if example is None:

@@ -1,5 +1,6 @@
 import os
 import pickle
+import warnings
 
 import jax
 import numpy as np
@@ -7,7 +8,11 @@ import pytest
 
 from bmaml.errors import BmamlError
 from bmaml.tasks.images import MiniImageNet, decode
+from bmaml.tasks.images.skipped import IncompleteWarning
 from tests.tasks.images.made_up import paint
+
+# Made-up copies are small.
+pytestmark = pytest.mark.filterwarnings(f"ignore::{IncompleteWarning.__module__}.IncompleteWarning")
 
 CLASSES = {"train": ("n03", "n01", "n02"), "val": ("n04", "n05"), "test": ("n06", "n07", "n08")}
 PER_CLASS = 4
@@ -240,12 +245,23 @@ def test_code_in_a_pickled_copy_is_not_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("layout", [flat, by_class, pickled])
+def test_a_copy_of_another_size_is_told(tmp_path, layout):
+    layout(tmp_path)
+    with pytest.warns(
+        IncompleteWarning, match=r"test part of miniImageNet .* 20 classes of 600 .* has 3 of 4: "
+    ):
+        MiniImageNet(str(tmp_path), size=12).read("test")
+
+
 @pytest.mark.slow
 def test_the_real_validation_classes(unpack):
     folder = unpack("miniimagenet/miniimagenet84_val.tar.xz", "splits.tar.xz")
     (folder / "val.csv").write_bytes((folder / "splits" / "miniimagenet_ravi" / "val.csv").read_bytes())
     source = MiniImageNet(str(folder), ways=16, validation_tasks=3)
-    table = source.read("validation")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IncompleteWarning)  # nothing is missing
+        table = source.read("validation")
     assert table.pixels.shape == (9600, 84, 84, 3)
     assert table.counts.tolist() == [600] * 16
     task = jax.jit(lambda tasks: tasks[0])(source.held_out("validation"))

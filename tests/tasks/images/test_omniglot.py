@@ -1,10 +1,16 @@
+import warnings
+
 import jax
 import numpy as np
 import pytest
 
 from bmaml.errors import BmamlError
 from bmaml.tasks.images import Omniglot
+from bmaml.tasks.images.skipped import IncompleteWarning
 from tests.tasks.images.made_up import paint
+
+# Made-up copies are small.
+pytestmark = pytest.mark.filterwarnings(f"ignore::{IncompleteWarning.__module__}.IncompleteWarning")
 
 
 def write(folder, alphabets=7, characters=2, drawings=3):
@@ -27,6 +33,17 @@ def test_every_sixth_background_alphabet_is_for_validation(tmp_path):
     assert alphabets(source.read("train")) == {"B0", "B1", "B2", "B3", "B4", "B6"}
     assert alphabets(source.read("test")) == {f"E{i}" for i in range(7)}
     assert source.read("train").pixels.shape == (36, 28, 28, 1)
+
+
+def test_a_copy_that_lacks_alphabets_is_told_and_validates_on_those_that_it_has(tmp_path):
+    folder = tmp_path / "images_background"
+    for alphabet in ("Arcadian", "Balinese", "Bengali", "Tifinagh"):
+        paint(folder / alphabet / "character01" / "1.png", seed=0, size=35, mode="L")
+    with pytest.warns(
+        IncompleteWarning,
+        match=r"validation part of Omniglot .* 158 classes of 20 images, and this copy has 2 of 1:",
+    ):
+        assert alphabets(Omniglot(str(tmp_path)).read("validation")) == {"Balinese", "Tifinagh"}
 
 
 def test_too_few_alphabets_for_validation_are_told(tmp_path):
@@ -78,6 +95,9 @@ def test_the_real_drawings(unpack):
     names = {part: set(source._files(folder, part)) for part in ("train", "validation", "test")}
     sizes = {part: len(each) for part, each in names.items()}
     assert sizes == {"train": 806, "validation": 158, "test": 659}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IncompleteWarning)  # nothing is missing
+        source.read("validation")
     assert len(set().union(*names.values())) == 1623
     table = source.read("validation")
     assert alphabets(table) == {

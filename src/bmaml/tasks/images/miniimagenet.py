@@ -24,8 +24,12 @@ from bmaml.tasks.images.folder import (
 )
 from bmaml.tasks.images.image_file import ImageForm, MissingImageError, UnreadableImageError
 from bmaml.tasks.images.pickles import read_pickle
+from bmaml.tasks.images.skipped import warn_of_another_size
 
 SHORT: dict[Part, str] = {"train": "train", "validation": "val", "test": "test"}
+# How many classes each part has in the split of Ravi & Larochelle, with 600 photographs of each.
+CLASSES: dict[Part, int] = {"train": 64, "validation": 16, "test": 20}
+PHOTOGRAPHS = 600
 PICKLES: dict[Part, tuple[str, ...]] = {
     part: (
         f"mini-imagenet-cache-{short}.pkl",
@@ -67,6 +71,11 @@ class MiniImageNet(ImageEpisodes):
 
     def read(self, part: Part) -> ImageTable:
         """The photographs of one part."""
+        table = self._read(part)
+        warn_of_another_size("miniImageNet", part, table.counts, CLASSES[part], PHOTOGRAPHS)
+        return table
+
+    def _read(self, part: Part) -> ImageTable:
         folder = Path(self.folder).expanduser().absolute()
         name = f"miniimagenet-{part}"
         for file in PICKLES[part]:

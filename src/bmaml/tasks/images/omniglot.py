@@ -10,9 +10,24 @@ from bmaml.tasks.images.decode import decode_classes
 from bmaml.tasks.images.episodes import ImageEpisodes, Part
 from bmaml.tasks.images.folder import image_files
 from bmaml.tasks.images.image_file import VERSION, ImageForm
+from bmaml.tasks.images.skipped import warn_of_another_size
 
-# Every sixth of the 30 background alphabets in alphabetical order is for validation.
+# Every sixth of the 30 background alphabets in alphabetical order is for validation. By name, so that a
+# copy which lacks some still validates on the same.
 VALIDATION_STRIDE = 6
+VALIDATION_ALPHABETS = {
+    "Balinese",
+    "Early_Aramaic",
+    "Inuktitut_(Canadian_Aboriginal_Syllabics)",
+    "Mkhedruli_(Georgian)",
+    "Tifinagh",
+}
+# How many characters each part has as published, with twenty drawings of each.
+CHARACTERS: dict[str, dict[Part, int]] = {
+    "background": {"train": 806, "validation": 158, "test": 659},
+    "vinyals": {"train": 1028, "validation": 172, "test": 423},
+}
+DRAWINGS = 20
 LISTS = "train.txt, trainval.txt and test.txt"
 
 
@@ -69,9 +84,12 @@ class Omniglot(ImageEpisodes):
         fingerprint = fingerprint_files((path for paths in files.values() for path in paths), VERSION)
         settings = [str(folder), self.size, self.split, part]
         name = f"omniglot-{part}"
-        return cached_images(
+        table = cached_images(
             name, settings, fingerprint, lambda: decode_classes(name, files, self.form.read)
         )
+        characters = CHARACTERS[self.split][part]
+        warn_of_another_size("Omniglot", part, table.counts, characters, DRAWINGS)
+        return table
 
     def _files(self, folder: Path, part: Part) -> dict[str, list[Path]]:
         if self.split == "vinyals":
@@ -82,7 +100,8 @@ class Omniglot(ImageEpisodes):
             return _characters(folder, "images_evaluation")
         characters = _characters(folder, "images_background")
         alphabets = sorted({name.split("/")[0] for name in characters})
-        validation = set(alphabets[VALIDATION_STRIDE - 1 :: VALIDATION_STRIDE])
+        validation = VALIDATION_ALPHABETS.intersection(alphabets)
+        validation = validation or set(alphabets[VALIDATION_STRIDE - 1 :: VALIDATION_STRIDE])
         if not validation:
             raise BmamlError(
                 f"{folder / 'images_background'} has {len(alphabets)} alphabets of 30, too few to keep "

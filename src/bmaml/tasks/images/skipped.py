@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Integer
 
 # With more names than these a sentence would not be read to its end.
 NAMED = 5
@@ -13,6 +13,10 @@ NAMED = 5
 
 class LeftOutWarning(UserWarning):
     """Files or classes were left out."""
+
+
+class IncompleteWarning(UserWarning):
+    """A published data set is not as it was published."""
 
 
 class Skipped(NamedTuple):
@@ -44,6 +48,22 @@ def warn_of_small_classes(
         f"{len(small)} of {len(names)} {part} classes have fewer than the {images} images that a task "
         f"takes and were left out: {', '.join(small[:NAMED])}{', …' if len(small) > NAMED else ''}",
         LeftOutWarning,
+        stacklevel=3,
+    )
+
+
+def warn_of_another_size(
+    data_set: str, part: str, counts: Integer[np.ndarray, " classes"], classes: int, images: int
+) -> None:
+    """Warn of a part that has not as many classes, or images in each, as the published one."""
+    if len(counts) == classes and np.all(counts == images):
+        return
+    least, most = np.min(counts), np.max(counts)
+    warnings.warn(
+        f"The {part} part of {data_set} as it is published has {classes} classes of {images} images, "
+        f"and this copy has {len(counts)} of {least if least == most else f'{least} to {most}'}: "
+        "complete it, or results will not compare with those of others",
+        IncompleteWarning,
         stacklevel=3,
     )
 
