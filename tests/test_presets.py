@@ -127,6 +127,21 @@ def test_what_a_preset_learns_has_a_gradient(method, options):
         assert np.all(leaf != 0)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_the_meta_step_size_is_adams_and_all_else_of_it_stays(method):
+    default = METHODS[method](SMOOTH).optimizer
+    smaller = METHODS[method](SMOOTH, meta_step_size=1e-4).optimizer
+    assert (default.step_size, smaller.step_size) == (1e-3, 1e-4)
+    assert replace(smaller, step_size=1e-3) == default
+    with pytest.raises(ValueError, match=r"meta_step_size is -1\.0; it must be"):
+        METHODS[method](SMOOTH, meta_step_size=-1.0)
+
+
+def test_one_particle_is_what_maml_has():
+    with pytest.raises(TypeError, match="maml has one particle: leave out num_particles"):
+        bmaml.maml(SMOOTH, num_particles=3)
+
+
 def test_options_of_a_method_are_those_of_its_signature():
     assert "learned_steps" in options_of("maml")
     assert "num_particles" not in options_of("fomaml")

@@ -206,6 +206,9 @@ def test_reading_a_run_leaves_a_checkpoint_that_is_being_written_alone(folder, f
 
 
 def damage(checkpoint, how):
+    if how == "without its parts":
+        shutil.rmtree(checkpoint / "default")
+        return
     for path in [path for path in checkpoint.rglob("*") if path.is_file()]:
         if how == "truncated":
             os.truncate(path, path.stat().st_size // 2)
@@ -215,7 +218,7 @@ def damage(checkpoint, how):
             path.unlink()
 
 
-@pytest.mark.parametrize("how", ["truncated", "garbage", "missing"])
+@pytest.mark.parametrize("how", ["truncated", "garbage", "missing", "without its parts"])
 def test_damaged_checkpoints_are_named_and_intact_ones_too(folder, how):
     damage(folder / "checkpoints" / "30", how)
     with pytest.raises(RunError, match="damaged, but that of step 25 is intact: delete") as caught:
@@ -225,6 +228,32 @@ def test_damaged_checkpoints_are_named_and_intact_ones_too(folder, how):
     damage(folder / "checkpoints" / "25", how)
     with pytest.raises(RunError, match="all are damaged"):
         Trained.load(folder, LEARNER)
+
+
+def test_a_damaged_log_counts_as_far_as_it_is_whole(folder):
+    log = folder / "log.jsonl"
+    first = log.read_text().splitlines()[0]
+    log.write_text(f'{first}\n{{"step": 20}}\n')
+    assert [entry["step"] for entry in Trained.load(folder, LEARNER).history] == [5]
+
+
+def test_a_folder_of_an_earlier_version_is_gone_on_with(folder, finished):
+    """It did not say what was added since, nor the names of some functions."""
+    settings = json.loads((folder / "run.json").read_text())
+    told = settings["learner"]
+    assert told["inner"].pop("step_control") is not None
+    told["prior"]["since"] = "<lambda>"
+    (folder / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RunError, match="since"):  # what it said and this version does not, it refuses
+        go_on(folder)
+    del told["prior"]["since"]
+    (folder / "run.json").write_text(json.dumps(settings))
+    assert_same_bits(go_on(folder).last, finished[1].last)
+    Trained.load(folder, LEARNER)  # without a warning
+    told["inner"]["steps"] += 1
+    (folder / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RunError, match=r"learner\.inner\.steps"):
+        go_on(folder)
 
 
 def test_a_damaged_run_file_is_named(folder):
@@ -263,7 +292,7 @@ def test_a_full_disk_is_one_sentence_and_spares_what_is_saved(tmp_path, monkeypa
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match=r"Cannot write to .*file"):
+    with pytest.raises(RunError, match=r"file is a file: choose a folder"):
         RunFolder.start(tmp_path / "file" / "run", {}, resume=False)
 
 

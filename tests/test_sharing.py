@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import bmaml
+from bmaml import particles as sets
 from bmaml.inner import SVGD
 from bmaml.kernels import rbf
 from bmaml.learner import Learner
 from bmaml.meta import BFA, Chaser, Reptile, Validation
-from bmaml.models import features_and_heads, mlp, share
+from bmaml.models import as_model, features_and_heads, mlp, share
 from bmaml.posterior import GaussianLikelihood, GaussianPrior, Posterior
 from tests.helpers import SMOOTH, as_float64, one_task, tasks
+from tests.test_any_model import MODELS as ANY
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ def start(learner, seed=0):
 MODELS = {
     "features and heads": lambda: features_and_heads(Tanh(), mlp(4, 1, hidden=())),
     "normalised by support": lambda: features_and_heads(Tanh(normalise=True), mlp(4, 1, hidden=())),
+    "any model and heads": lambda: features_and_heads(
+        mlp(1, 4, hidden=(3,), activation=jnp.tanh), mlp(4, 1, hidden=())
+    ),
     "first layer of any model": lambda: share(SMOOTH, ["[0]"]),
     "last layer of any model": lambda: share(SMOOTH, lambda path: path.startswith("[2]")),
 }
@@ -186,3 +191,23 @@ def test_a_preset_takes_a_shared_model_and_trains():
     trained = bmaml.fit_seeds(learner, source, steps=3, seeds=[0, 1], progress=False)
     posterior = trained[1].adapt([[0.0], [1.0]], [0.0, 1.0])
     assert posterior.predict([[0.5]]).mean.shape == (1, 1)
+
+
+@pytest.mark.parametrize("kind", list(ANY))
+@pytest.mark.parametrize("how", ["features", "part"])
+def test_models_of_every_library_can_be_shared(kind, how):
+    if how == "features":
+        model = features_and_heads(ANY[kind](), mlp(1, 1, hidden=()))
+    else:
+        weights = as_model(ANY[kind]()).init(jax.random.key(0), jnp.zeros((1, 1)))
+        first = jax.tree_util.keystr(jax.tree.leaves_with_path(weights)[0][0])
+        model = share(ANY[kind](), [first])
+    learner = learner_with(model)
+    initial = start(learner)
+    assert sets.count(initial.own) == 3
+    gradient = jax.jit(jax.grad(learner.meta_loss))(initial, tasks(2))
+    for part in (gradient.shared, gradient.own.weights):
+        assert any(np.any(leaf != 0) for leaf in jax.tree.leaves(part))
+        assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(part))
+    adapted = jax.jit(learner.adapt)(initial, one_task().support)
+    jax.tree.map(np.testing.assert_array_equal, adapted.shared, initial.shared)

@@ -16,7 +16,7 @@ from bmaml.models import conv, mlp
 from bmaml.posterior import FlatPrior, Posterior, SquaredError
 from bmaml.presets import maml
 from bmaml.recipe import Recipe
-from bmaml.tasks import Data
+from bmaml.tasks import Arrays, Data
 from bmaml.train import fit_seeds
 from bmaml.trained import Trained
 from tests.test_train import TASKS, compile_once  # noqa: F401 - a fixture for all tests here.
@@ -52,6 +52,11 @@ def test_adapts_and_predicts(trained):
     assert prediction.samples.shape == (2, 3, 1)
     more = trained.adapt(X, Y, steps=50).predict(X)
     assert np.mean((more.mean - Y) ** 2) < np.mean((prediction.mean - Y) ** 2)
+
+
+def test_evaluating_a_source_is_evaluating_its_test_tasks(trained):
+    source = Arrays(TASKS.train, TASKS.validation, TASKS.validation)
+    assert trained.evaluate(source) == trained.evaluate(TASKS.validation)
 
 
 def test_lists_and_flat_targets_are_welcome(trained):

@@ -75,6 +75,8 @@ class Checkpoints:
             try:
                 tree = self._restore_step(step, like)
             except Exception as error:
+                # Orbax takes the form of all checkpoints from the first it looked at: forget that.
+                self.close()
                 if index + 1 == len(steps):
                     raise RunError(
                         f"No checkpoint in {self.run} can be read, all are damaged: restore the "

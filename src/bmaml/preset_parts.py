@@ -58,11 +58,16 @@ def value_or(value: Number | None, default: Number) -> Number:
     return default if value is None else value
 
 
-def optimizer_for(settings: Settings, noise_factor: float = 1.0) -> MetaOptimizer:
-    """Adam, which decays in the authors' code."""
+def optimizer_for(
+    settings: Settings, step_size: float | None = None, noise_factor: float = 1.0
+) -> MetaOptimizer:
+    """Adam, which decays in the authors' code; `step_size` is that of the meta-update."""
+    if step_size is not None:
+        require_positive(meta_step_size=step_size)
+    optimizer = MetaOptimizer(noise_factor=noise_factor)
     if settings == "authors":
-        return MetaOptimizer(decay=0.98)
-    return MetaOptimizer(noise_factor=noise_factor)
+        optimizer = MetaOptimizer(decay=0.98)
+    return optimizer if step_size is None else replace(optimizer, step_size=step_size)
 
 
 def defaults_for(table: dict[Targets, Defaults], targets: Targets, settings: Settings) -> Defaults:

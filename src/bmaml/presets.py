@@ -1,8 +1,8 @@
 """The named methods, each a composition that can be read at a glance.
 
 `settings="paper"` (the default) is the mathematics of Kim et al. 2018; `settings="authors"` is what
-their published regression code does. Every part can be replaced: pass your own likelihood, prior or
-kernel, or compose a `Learner` yourself.
+their published regression code does. `meta_step_size` is that of Adam, 0.001 unless given. Every part
+can be replaced: pass your own likelihood, prior or kernel, or compose a `Learner` yourself.
 """
 
 import inspect
@@ -34,6 +34,8 @@ from bmaml.preset_parts import (
 
 def maml(model: Any, **options: Any) -> Learner:
     """MAML (Finn et al. 2017): EMAML with one particle."""
+    if "num_particles" in options:
+        raise TypeError("maml has one particle: leave out num_particles, or use emaml.")
     return replace(emaml(model, num_particles=1, **options), name="maml")
 
 
@@ -56,6 +58,7 @@ def emaml(
     kernel: str | Kernel | None = None,
     temperature: float | None = None,
     learned_steps: bool = False,
+    meta_step_size: float | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """EMAML: an ensemble of M independent MAMLs. Validation loss after gradient descent.
@@ -81,7 +84,7 @@ def emaml(
         inner=update,
         meta=Validation(),
         num_particles=num_particles,
-        optimizer=optimizer_for(settings, NOISE_FACTOR if judged_apart else 1.0),
+        optimizer=optimizer_for(settings, meta_step_size, NOISE_FACTOR if judged_apart else 1.0),
         name="emaml",
     )
 
@@ -98,6 +101,7 @@ def reptile(
     inner: str = "gd",
     kernel: str | Kernel | None = None,
     temperature: float | None = None,
+    meta_step_size: float | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """Reptile (Nichol et al. 2018): distance to the adapted weights, no second derivatives.
@@ -119,7 +123,7 @@ def reptile(
         inner=update,
         meta=Reptile(),
         num_particles=num_particles,
-        optimizer=optimizer_for(settings),
+        optimizer=optimizer_for(settings, meta_step_size),
         name="reptile",
     )
 
@@ -138,6 +142,7 @@ def bfa(
     kernel: str | Kernel | None = None,
     temperature: float | None = None,
     learned_steps: bool = False,
+    meta_step_size: float | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """Bayesian fast adaptation (Algorithm 2): SVGD, then the mixture's validation likelihood.
@@ -160,7 +165,7 @@ def bfa(
         inner=update,
         meta=BFA(),
         num_particles=num_particles,
-        optimizer=optimizer_for(settings),
+        optimizer=optimizer_for(settings, meta_step_size),
         name="bfa",
     )
 
@@ -183,6 +188,7 @@ def bmaml(
     temperature: float | None = None,
     learned_steps: bool = False,
     distance: str | Distance = "paired",
+    meta_step_size: float | None = None,
     settings: Settings = "paper",
 ) -> Learner:
     """BMAML (Algorithm 3): SVGD, then the chaser loss.
@@ -221,7 +227,7 @@ def bmaml(
         inner=update,
         meta=leader,
         num_particles=num_particles,
-        optimizer=optimizer_for(settings, NOISE_FACTOR),
+        optimizer=optimizer_for(settings, meta_step_size, NOISE_FACTOR),
         name="bmaml",
     )
 

@@ -1,6 +1,6 @@
 """A meta-training described by names and numbers alone, so that a folder can say how to rebuild it."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from bmaml.errors import BmamlError
@@ -75,7 +75,12 @@ class Recipe:
                 "bmaml.rl.TrainedPolicies.load(folder)."
             )
         try:
-            return Recipe(**values)
+            recipe = Recipe(**values)
+            for one in fields(recipe):
+                kind = dict if one.name.endswith("options") else str
+                if not isinstance(getattr(recipe, one.name), kind):
+                    raise TypeError(f"{one.name} is damaged")
+            return recipe
         except TypeError as error:
             raise BmamlError(
                 "The run's description does not name a method and tasks that `bmaml` can rebuild; "

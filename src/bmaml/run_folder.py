@@ -102,8 +102,9 @@ def require_fit(
     With `prolong`, a run of fewer steps is the same.
     """
     folder = Path(path).absolute()
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file: choose a folder to write the run to.")
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    if not existing.is_dir():
+        raise RunError(f"{existing} is a file: choose a folder to write the run to.")
     if (folder / "run.json").exists():
         if not resume:
             raise RunError(
@@ -150,8 +151,12 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """The settings a run goes on with must be those it began with."""
     for name, value in now.items():
-        if before.get(name) == value or (name in ("learner", "tasks") and name not in before):
-            continue  # Folders of earlier versions do not say what these were.
+        if name in ("learner", "tasks"):
+            if name not in before:
+                continue  # Folders of earlier versions do not say what these were.
+            value = as_far_as_told(before[name], value)
+        if before.get(name) == value:
+            continue
         if name == "particles":
             raise RunError(
                 f"{folder} holds a run of another model, with particles of other shapes: resume "
@@ -162,6 +167,18 @@ def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> 
             f"{folder} holds a run whose {which} is {json.dumps(old)}, not {json.dumps(new)}: resume "
             "with the settings it began with, on the same data, or choose another folder."
         )
+
+
+def as_far_as_told(before: Any, now: Any) -> Any:
+    """The description `now`, as far as the version of bmaml that wrote `before` could have told it.
+
+    It did not have the settings that were added since, and did not name every function.
+    """
+    if isinstance(before, str) and "<lambda>" in before:
+        return before
+    if isinstance(before, dict) and isinstance(now, dict):
+        return {key: as_far_as_told(before[key], value) for key, value in now.items() if key in before}
+    return now
 
 
 def difference(name: str, before: Any, now: Any) -> tuple[str, Any, Any]:

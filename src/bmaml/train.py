@@ -95,9 +95,15 @@ def fit_seeds(
     seeds = [int(seed) for seed in seeds]  # of NumPy's kinds, too: they are written down
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be one or more different numbers, but is {seeds}.")
+    if not isinstance(tasks, TaskSource):
+        raise TypeError(
+            f"tasks must be a source of tasks, such as bmaml.tasks.Sinusoid() or Arrays(...), not "
+            f"{type(tasks).__name__}."
+        )
+    require_counts(steps=steps, batch_size=batch_size)
     if validate_every is None:  # Of several processes, the first knows the folder.
         validate_every, _ = processes.agree(_interval(steps, out if resume else None), False)
-    require_counts(steps=steps, batch_size=batch_size, validate_every=validate_every)
+    require_counts(validate_every=validate_every)
     prolong = learner.optimizer.decay == 1.0
     mesh = task_mesh(devices)
     # Of several processes, the first writes for all.
@@ -155,6 +161,7 @@ def fit_seeds(
         selection,
         folder,
         on_validation,
+        resume,
         calibrate=_calibration(learner) if calibrate else None,
     )
     shown = progress and processes.is_first()

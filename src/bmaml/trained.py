@@ -19,7 +19,8 @@ from bmaml.errors import RunError
 from bmaml.held_out import score_tasks
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
-from bmaml.run_folder import RunFolder, difference, read_description
+from bmaml.run_folder import RunFolder, as_far_as_told, difference, read_description
+from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet
 from bmaml.training_log import read_log
@@ -150,11 +151,21 @@ class Trained:
         adapted = self.compiled.adapt(self.particles, support, key, query_x, steps=steps)
         return AdaptedPosterior(adapted, self.example, self.compiled)
 
-    def evaluate(self, tasks: Task | TaskSet, steps: int | None = None) -> dict[str, float]:
+    def evaluate(
+        self, tasks: Task | TaskSet | TaskSource, steps: int | None = None
+    ) -> dict[str, float]:
         """Every metric over tasks, such as `source.held_out("test")`; the main one with an interval.
 
-        "mse_interval" or "accuracy_interval" is half of the 95 % interval of the mean over tasks.
+        Of a source of tasks, they are its test tasks. "mse_interval" or "accuracy_interval" is half of
+        the 95 % interval of the mean over tasks.
         """
+        if isinstance(tasks, TaskSource):
+            tasks = tasks.held_out("test")
+        if not isinstance(tasks, Task | TaskSet):
+            raise TypeError(
+                f"evaluate takes a source of tasks, or tasks such as source.held_out('test'), not "
+                f"{type(tasks).__name__}."
+            )
         scores = self.compiled.score(self.particles, tasks, steps=steps)
         return {name: float(value) for name, value in scores.items()}
 
@@ -243,10 +254,10 @@ def of_seed(
 
 def _warn_of_differences(run: RunFolder, learner: Learner) -> None:
     """Say which of the settings that predictions depend on is not that of the training."""
-    before, now = run.settings.get("learner"), json.loads(json.dumps(learner.describe()))  # no tuples
+    before = run.settings.get("learner", {})
+    now = as_far_as_told(before, json.loads(json.dumps(learner.describe())))  # no tuples
     for part in ("likelihood", "prior", "inner"):
-        # Folders of earlier versions do not say what these were.
-        if isinstance(before, dict) and part in before and before[part] != now[part]:
+        if isinstance(before, dict) and before.get(part) != now.get(part):
             which, old, new = difference(part, before[part], now[part])
             warnings.warn(
                 f"{run.path} was trained with {which} {json.dumps(old)}, and is loaded with "

@@ -110,6 +110,8 @@ def read_log(path: Path) -> list[Entry]:
                 break
             if not isinstance(entry, dict) or not isinstance(entry.get("step"), int):
                 break
+            if not entry.keys() >= {"seed", "loss", "seconds", "validation"}:
+                break
             entries.append(entry)
     return entries
 

@@ -43,6 +43,7 @@ class TrainingLoop:
         selection: tuple[str, bool],
         folder: RunFolder | None,
         on_validation: Callable[[int, PyTree], None] | None,
+        resumes: bool,
         training_scores: Callable[[], Scores] | None = None,
         calibrate: Callable[[PyTree, Scores], PyTree] | None = None,
     ):
@@ -50,6 +51,7 @@ class TrainingLoop:
         self.advance, self.validate, self.folder = advance, validate, folder
         self.selection, self.higher_is_better = selection
         self.on_validation = on_validation
+        self.resumes = resumes  # whether the same call would go on where this one stops
         # What updates saw of their own tasks since the last validation, for the log alone.
         self.training_scores = training_scores
         # From particles and their validation scores to what is kept of the best.
@@ -169,9 +171,10 @@ class TrainingLoop:
     def _interrupted(self, snapshot: Snapshot) -> None:
         self._save(snapshot, force=True)
         place = "the first process's folder" if self.folder is None else self.folder.path
+        how = "with resume=True (on the command line, the same command with --resume)"
         raise Interrupted(
             f"Interrupted after step {int(snapshot.state.step)} of {self.steps}; all is saved in "
-            f"{place}: go on with resume=True (on the command line, --resume)."
+            f"{place}: go on {'by running the same again' if self.resumes else how}."
         )
 
     def _diverged(self, snapshot: Snapshot, finite: Bool[Array, " seeds"]) -> None:
@@ -181,6 +184,6 @@ class TrainingLoop:
         kept = "" if self.folder is None else f", which is kept in {self.folder.path}"
         raise DivergedError(
             f"The loss or its gradient is not finite at step {step + 1} (seed {ill[0]}); the last "
-            f"good state is that of step {step}{kept}: try a smaller step size, and look for "
-            "extreme values in the data."
+            f"good state is that of step {step}{kept}: try a smaller step size, the "
+            "inner one (step_size) or Adam's (meta_step_size), and look for extreme values in the data."
         )

@@ -91,12 +91,18 @@ def test_a_path_is_a_table_or_a_folder_and_a_name_is_a_name(table, pictures):
     assert name_the_kind(["train", str(table)])[1] == "table"
     assert name_the_kind(["train", str(pictures)])[1] == "folder"
     assert name_the_kind(["train", "missing.csv", "--x"])[1:] == ["table", "missing.csv", "--x"]
-    for words in (["train", "sinusoid"], ["train", "sinusoidd"], ["evaluate", str(table)], ["train"]):
+    for words in (["train", "sinusoid"], ["train", "--help"], ["evaluate", str(table)], ["train"]):
         assert name_the_kind(words) == words
 
 
 @pytest.mark.parametrize(
-    "words", [["pictrues/"], ["pictrues", "--ways", "5"], ["visits", "--target=dose"]]
+    "words",
+    [
+        ["pictrues/"],
+        ["pictrues", "--ways", "5"],
+        ["visits", "--target=dose"],
+        ["sinusiod", "--steps", "5"],
+    ],
 )
 def test_a_path_that_leads_nowhere_is_named(words):
     with pytest.raises(BmamlError, match=f"no file or folder '{words[0]}', and it is none of sinusoid"):

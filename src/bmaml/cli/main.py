@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from importlib.metadata import version
 from typing import Annotated
 
 import tyro
@@ -16,6 +17,11 @@ from bmaml.cli.rl import ReinforcementLearning
 from bmaml.cli.suggest import Suggest
 from bmaml.cli.train import TrainCommand, name_the_kind
 from bmaml.errors import BmamlError, Interrupted, LostProcessError
+
+TOO_LARGE = (
+    "this is more than the machine can hold: ask for fewer particles, shots, tasks or steps, a smaller "
+    "batch, or use --tasks-at-once."
+)
 
 Command = (
     TrainCommand
@@ -33,13 +39,18 @@ def main(arguments: list[str] | None = None) -> None:
     # Closed by whoever started this (`>&-`), they are None, which printing to is an error.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         try:
+            if given == ["--version"]:
+                print(f"bmaml {version('bmaml')}")
+                return
             command = tyro.cli(
                 Command,  # type: ignore[arg-type]
                 prog="bmaml",
-                description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce.",
-                args=name_the_kind(sys.argv[1:] if arguments is None else arguments),
+                description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce. "
+                "`bmaml --version` says which it is.",
+                args=name_the_kind(given),
             )
             command.run()
         finally:  # Here, where what goes wrong with it is told: also the help, which ends by an exit.
@@ -58,6 +69,14 @@ def main(arguments: list[str] | None = None) -> None:
             _discard_output()
             told = "the disk is full: make room for what this prints or writes."
         print(f"bmaml: {told}", file=sys.stderr)
+        sys.exit(1)
+    except (MemoryError, OverflowError):
+        print(f"bmaml: {TOO_LARGE}", file=sys.stderr)
+        sys.exit(1)
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) and "Out of memory" not in str(error):
+            raise
+        print(f"bmaml: {TOO_LARGE}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("bmaml: interrupted.", file=sys.stderr)

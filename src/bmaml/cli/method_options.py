@@ -7,7 +7,7 @@ PRESET_NAMES = {"particles": "num_particles", "sampler": "inner"}
 LEADER = ("leader_steps", "leader_step_size", "leader_rows")
 POSTERIOR = ("likelihood", "prior", "prior_precision")
 VARIANTS = ("sampler", "kernel", "temperature", "distance", "learned_steps", *POSTERIOR, *LEADER)
-NAMES = ("particles", "step_size", "inner_steps", "settings", *VARIANTS)
+NAMES = ("particles", "step_size", "inner_steps", "meta_step_size", "settings", *VARIANTS)
 
 
 def method_options(command: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """How wide a kernel is: rules from squared distances to a bandwidth h."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -22,8 +23,7 @@ INITIAL_SHARE = 0.6
 
 
 def share_of_distance(squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
-    r"""$h = 0.6\,\operatorname{median}_{i<j}\lVert	heta^i-	heta^j
-    Vert^2$."""
+    r"""$h = 0.6\,\operatorname{median}_{i<j}\lVert\theta^i-\theta^j\rVert^2$."""
     size = squared_distances.shape[0]
     if size == 1:
         return jnp.ones(())
@@ -38,11 +38,22 @@ def authors_median(squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
     return jnp.median(squared_distances) / jnp.log(float(size))
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """A constant bandwidth; a class, so that the description of a run can say which."""
+
+    value: float
+
+    def __call__(self, squared_distances: Float[Array, "M M"]) -> Float[Array, ""]:
+        """The value, whatever the distances."""
+        return jnp.full((), self.value)
+
+
 def fixed(value: float) -> Bandwidth:
     """A constant bandwidth."""
     if not value > 0:
         raise ValueError(f"The kernel bandwidth is {value}; it must be positive.")
-    return lambda squared_distances: jnp.full((), value)
+    return Fixed(value)
 
 
 def as_bandwidth(rule: "str | float | Bandwidth") -> Bandwidth:

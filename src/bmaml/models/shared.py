@@ -60,17 +60,32 @@ class Features(Protocol):
         ...
 
 
-def features_and_heads(features: Features, head: Any) -> SharedModel:
+class _Extractor(NamedTuple):
+    """Any model as features, each row by itself."""
+
+    model: Model
+    transductive: bool = False
+
+    def init(self, key: Key[Array, ""], example: Any) -> PyTree:
+        return self.model.init(key, example)
+
+    def encode(self, weights: PyTree, x: Any, statistics: PyTree | None) -> tuple[Any, PyTree]:
+        return self.model.apply(weights, x), ()
+
+
+def features_and_heads(features: Any, head: Any) -> SharedModel:
     """One feature extractor for all particles, and a head for each.
 
     The paper's network for images: a row passes the extractor once, whatever the number of particles
     and of inner steps; memory is O(features + M heads).
 
     Arguments:
-        features: shared; see `Features`.
+        features: shared; any model (see `as_model`), or `Features` that keep statistics of a task.
         head: any model of the features (see `as_model`).
     """
     head_model = as_model(head)
+    if not isinstance(features, Features):
+        features = _Extractor(as_model(features))
 
     def init_own(key: Key[Array, ""], example: Any) -> PyTree:
         def encoded(example: Any) -> Any:
@@ -90,6 +105,9 @@ def features_and_heads(features: Features, head: Any) -> SharedModel:
 
 def share(model: Any, parts: Sequence[str] | Callable[[str], bool]) -> SharedModel:
     """Share any part of any model between the particles.
+
+    The whole model runs for every particle and step, since what is shared may stand anywhere in it. If
+    it stands first, `features_and_heads` has it run once for each row.
 
     Arguments:
         model: anything that `as_model` takes.

@@ -121,6 +121,7 @@ def fit(
         SELECTION,
         folder,
         None if on_validation is None else lambda step, these: on_validation(step, _only(these)),
+        resume,
         advance.means,
     )
     shown = progress and processes.is_first()

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from bmaml.checks import require_whole
 from bmaml.tasks.source import Split, TaskSource, choose, require_split, require_task_count
 from bmaml.tasks.task import Data, Task
 
@@ -44,6 +45,9 @@ class Sinusoid(TaskSource):
     held_out_query: int = 100
 
     def __post_init__(self) -> None:
+        require_whole(shots=self.shots, held_out_query=self.held_out_query)
+        if self.query_shots is not None:
+            require_whole(query_shots=self.query_shots)
         if self.shots < 1 or (self.query_shots is not None and self.query_shots < 1):
             raise ValueError("A task needs at least one support and one query point.")
         require_task_count(self.num_tasks)

@@ -39,22 +39,12 @@ def name_the_kind(arguments: list[str]) -> list[str]:
     if arguments[:1] != ["train"] or len(arguments) < 2 or arguments[1] in KINDS:
         return arguments
     path = Path(arguments[1])
-    if not path.exists() and not path.suffix and _means_a_path(arguments):
+    if not path.exists() and not path.suffix and not arguments[1].startswith("-"):
         raise BmamlError(
             f"There is no file or folder {arguments[1]!r}, and it is none of {', '.join(KINDS)}."
         )
     if path.is_dir():
         return ["train", "folder", *arguments[1:]]
-    # A misspelt name is left to the parser, which knows the right ones.
     if path.suffix or path.exists():
         return ["train", "table", *arguments[1:]]
     return arguments
-
-
-def _means_a_path(arguments: list[str]) -> bool:
-    """Whether the first word looks like a path, or the options are those of a table or of pictures."""
-    word, *options = arguments[1:]
-    if word.startswith("-"):
-        return False
-    own = ("--task", "--target", "--ways")
-    return "/" in word or any(option.partition("=")[0] in own for option in options)

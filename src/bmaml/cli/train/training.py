@@ -44,6 +44,8 @@ class Train:
     """inner step size (default: the method's own)"""
     inner_steps: int | None = None
     """inner steps (default: the method's own)"""
+    meta_step_size: float | None = None
+    """step size of the meta-update, which is Adam's (default: 0.001)"""
     settings: Literal["paper", "authors"] = "paper"
     """the paper's mathematics, or what its authors' code does"""
     sampler: str | None = None
