@@ -93,6 +93,23 @@ def test_a_thousand_steps_never_blow_up(name, step_size, far):
 
 
 @ALL
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_points_far_outside_are_fitted_as_far_as_a_line_can(name, far):
+    """There a network of ReLUs is a line through wherever training left it, and steps far too long."""
+    learner = small_learner(INNER_UPDATES[name](step_size=0.03), posterior=bayesian_posterior(RELU))
+    initial, x = initial_particles(learner), far * jnp.array([[-2.0], [1.0], [2.0]])
+    support = Data(x, jnp.array([[1.0], [-1.0], [0.5]]))
+    adapt = jax.jit(learner.adapt, static_argnames="steps")
+    adapted = adapt(initial, support, steps=1000, key=jax.random.key(0))
+    before, after = (
+        np.max(np.abs(learner.predict(particles, x).mean - support.y))
+        for particles in (initial, adapted)
+    )
+    assert before > 0.01 * far
+    assert after < 3.0
+
+
+@ALL
 @pytest.mark.parametrize("far", [1e3, 1e4, 1e8, 1e25])
 def test_targets_far_outside_never_blow_up(name, far):
     """What no noise level that training knew explains; the square of the largest is infinite."""

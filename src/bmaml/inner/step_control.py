@@ -24,7 +24,9 @@ from bmaml import particles as sets
 
 MARGIN = 0.9
 SHRINK = 0.25
-TRIES = 12
+# Down to shares of 1e-14: curvature grows with the square of the inputs, which may be a million times
+# those of training.
+TRIES = 24
 # Log densities of thousands of weights carry rounding errors of this relative size in float32; gains
 # below it cannot be told from noise.
 ROUNDING = 1e-6
