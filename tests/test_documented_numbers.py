@@ -229,3 +229,62 @@ def test_active_learning_says_what_its_file_says(section, file):
             numbers = [float(number) for number in cell.split(" ± ")]
             expected = [float(number) for number in mean_and_std(found, 4).split(" ± ")]
             assert numbers == pytest.approx(expected, abs=0.0501)
+
+
+# Rows of README's table: the file, which of its trainings, the score, its factor and its digits.
+SINUSOIDS = "results/sinusoid-paper.csv"
+CHOSEN = {"adaptation": "chosen"}
+AT_A_GLANCE: dict[str, tuple[str, Row, str, float, int]] = {
+    **{
+        f"sinusoids, {shots} examples, {count} tasks to learn from: squared error": (
+            SINUSOIDS,
+            {"shots": shots, "num_tasks": count.replace(",", "")},
+            *("mse", 1.0, 2),
+        )
+        for shots in ("5", "10")
+        for count in ("100", "1,000")
+    },
+    "Omniglot, 5-way 1-shot: accuracy, %": (
+        "results/classification-omniglot.csv",
+        CHOSEN,
+        *("accuracy", 100.0, 1),
+    ),
+    "Omniglot with 1,000 tasks to learn from: accuracy, %": (
+        "results/classification-omniglot-1000.csv",
+        CHOSEN,
+        *("accuracy", 100.0, 1),
+    ),
+    "miniImageNet, 5-way 1-shot, a tenth of the paper's training, one seed: accuracy, %": (
+        "results/classification-miniimagenet.csv",
+        CHOSEN,
+        *("accuracy", 100.0, 1),
+    ),
+}
+COLUMNS = {
+    "MAML": ("maml",),
+    "EMAML": ("emaml",),
+    "BMAML": ("bmaml",),
+    "BMAML, varied": ("bmaml-flat", "bmaml-prediction"),
+}
+
+
+def glance_cell(what: str, column: str) -> str:
+    """A cell of README's table, from the file."""
+    file, which, score, factor, digits = AT_A_GLANCE[what]
+    with open(DOCS / file, newline="") as content:
+        found = [
+            factor * float(row[score])
+            for row in csv.DictReader(content)
+            if row["method"] in COLUMNS[column] and all(row[key] == which[key] for key in which)
+        ]
+    return mean_and_std(found, digits) if found else ""
+
+
+def test_readme_says_what_the_files_say():
+    text = (DOCS.parent / "README.md").read_text()
+    headings, rows = next(tables(text[text.index("## What it is worth") :]))
+    assert [row[0] for row in rows] == list(AT_A_GLANCE)
+    for row in rows:
+        expected = [glance_cell(row[0], column) for column in COLUMNS]
+        assert row[1:] == expected, row[0]
+    assert headings[1:] == list(COLUMNS)

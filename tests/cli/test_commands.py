@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,16 @@ def test_help_answers_in_under_a_second_without_importing_jax():
     )
     assert loaded.stdout.strip() == "False"
     assert seconds < 3.0  # under a second on an idle machine; tests share theirs
+
+
+def test_the_version_is_that_of_the_package():
+    assert bmaml("--version").stdout == f"bmaml {version('bmaml')}\n"
+
+
+def test_more_than_the_machine_can_hold_is_told(tmp_path):
+    result = bmaml("train", "sinusoid", "--particles", 10**9, "--out", tmp_path / "run", "--quiet")
+    one_sentence(result, "more than the machine can hold: ask for fewer particles")
+    assert not (tmp_path / "run").exists()
 
 
 def test_evaluate_prints_scores_and_json(run_folder):
