@@ -344,6 +344,17 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path, uninterrupted):
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")
+def test_what_was_called_to_resume_is_to_be_called_again(tmp_path):
+    """As the experiments do, whose command has no --resume."""
+
+    def press(step, particles):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match=r"after step 20 of 4000.*: go on by running the same again"):
+        fit(LEARNER, TASKS, **LONG, out=tmp_path, resume=True, on_validation=press)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_a_background_job_goes_on_ignoring_ctrl_c():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with postponed_interrupt(active=True) as pressed:
