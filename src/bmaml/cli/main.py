@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -16,6 +16,7 @@ from bmaml.cli.reproduce import ReproduceCommand
 from bmaml.cli.rl import ReinforcementLearning
 from bmaml.cli.suggest import Suggest
 from bmaml.cli.train import TrainCommand, name_the_kind
+from bmaml.cli.usage import in_one_sentence
 from bmaml.errors import BmamlError, Interrupted, LostProcessError
 
 TOO_LARGE = (
@@ -45,14 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
             if given == ["--version"]:
                 print(f"bmaml {version('bmaml')}")
                 return
-            command = tyro.cli(
-                Command,  # type: ignore[arg-type]
-                prog="bmaml",
-                description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce. "
-                "`bmaml --version` says which it is.",
-                args=name_the_kind(given),
-            )
-            command.run()
+            words = name_the_kind(given)
+            in_one_sentence(lambda: _parse(words)).run()
         finally:  # Here, where what goes wrong with it is told: also the help, which ends by an exit.
             sys.stdout.flush()
     except LostProcessError:
@@ -81,6 +76,16 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("bmaml: interrupted.", file=sys.stderr)
         sys.exit(130)
+
+
+def _parse(words: list[str]) -> Any:
+    return tyro.cli(
+        Command,  # type: ignore[arg-type]
+        prog="bmaml",
+        description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce. "
+        "`bmaml --version` says which it is.",
+        args=words,
+    )
 
 
 def _discard_output() -> None:
