@@ -9,7 +9,9 @@ from bmaml.metrics import KINDS, accuracy, calibration, score, summarise
 from bmaml.predictive import ClassificationPrediction, RegressionPrediction
 
 SUMMARIES = {
-    RegressionPrediction: {"mse", "mse_interval", "particle_mse", "nll", "coverage", "crps"},
+    RegressionPrediction: {
+        *("mse", "mse_interval", "particle_mse", "nll", "coverage", "coverage_interval", "crps"),
+    },
     ClassificationPrediction: {
         "accuracy",
         "accuracy_interval",
@@ -54,11 +56,12 @@ def test_tasks_in_blocks_are_tasks_at_once():
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_metrics_are_means_over_tasks_and_their_interval_is_numpys(kind):
     scores = jax.vmap(score)(*example(kind))
-    summary, main = summarise(scores), KINDS[kind].main
+    summary = summarise(scores)
     for name in set(scores) - {"ece"}:
         np.testing.assert_allclose(summary[name], np.mean(scores[name]), rtol=1e-6)
-    expected = 1.96 * np.std(scores[main], ddof=1) / np.sqrt(6)
-    np.testing.assert_allclose(summary[f"{main}_interval"], expected, rtol=1e-5)
+    for name in KINDS[kind].with_interval:
+        expected = 1.96 * np.std(scores[name], ddof=1) / np.sqrt(6)
+        np.testing.assert_allclose(summary[f"{name}_interval"], expected, rtol=1e-5)
 
 
 def test_the_calibration_error_is_that_of_all_rows():

@@ -14,16 +14,16 @@ from bmaml.predictive import ClassificationPrediction, RegressionPrediction
 
 
 class Kind(NamedTuple):
-    """How one kind of prediction is scored, and the metric that gets an interval."""
+    """How one kind of prediction is scored, and the metrics that get an interval."""
 
     score: Callable[[Any, Any, Mask], dict[str, Any]]
-    main: str
+    with_interval: tuple[str, ...]
 
 
 # A new kind of prediction is one line here.
 KINDS: dict[type, Kind] = {
-    RegressionPrediction: Kind(score_regression, "mse"),
-    ClassificationPrediction: Kind(score_classification, "accuracy"),
+    RegressionPrediction: Kind(score_regression, ("mse", "coverage")),
+    ClassificationPrediction: Kind(score_classification, ("accuracy",)),
 }
 
 
@@ -63,8 +63,8 @@ def summarise(scores: Mapping[str, Any]) -> dict[str, Float[Array, ""]]:
     r"""The scores of many tasks as one number each.
 
     Metrics are averaged over the T tasks; pooled ones (`Calibration`) are computed over all rows of
-    all tasks. The main metric, "mse" or "accuracy", also has the half-width of a 95 % interval for
-    its mean, with s the sample standard deviation over tasks:
+    all tasks. "mse", "coverage" and "accuracy" also have the half-width of a 95 % interval for the
+    mean, with s the sample standard deviation over tasks:
 
     .. math:: 1.96\, s / \sqrt T
 
@@ -78,14 +78,14 @@ def summarise(scores: Mapping[str, Any]) -> dict[str, Float[Array, ""]]:
     >>> summarise({"mse": jnp.array([1.0, 3.0]), "nll": jnp.array([0.5, 1.5])})["mse"]
     Array(2., dtype=float32)
     """
-    main = {kind.main for kind in KINDS.values()}
+    with_interval = {name for kind in KINDS.values() for name in kind.with_interval}
     summary = {}
     for name, values in scores.items():
         if isinstance(values, Pooled):
             summary[name] = values.summary()
             continue
         summary[name] = jnp.mean(values)
-        if name in main:
+        if name in with_interval:
             summary[f"{name}_interval"] = _half_width(values)
     return summary
 
