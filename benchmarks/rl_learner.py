@@ -9,9 +9,12 @@ import resource
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from timing import best_seconds
 
 from bmaml.rl import METHODS, Settings, gaussian_policy
+from bmaml.rl.envs import Locomotion
+from bmaml.rl.envs.locomotion import SUBSTEPS
 from bmaml.rl.meta.trust_region import Problem
 from bmaml.rl.play import Player
 from bmaml.rl.rollout import draw_tasks
@@ -27,6 +30,35 @@ def plain_product(problem: Problem, initial, vector):
         return jnp.mean(gaps(problem.old, new, problem.query))
 
     return jax.jvp(jax.grad(divergence), (initial,), (vector,))[1]
+
+
+def inside_episodes(player: Player, particles, tasks, episodes) -> dict:
+    """What playing `episodes` once is made of, in a robot's world: physics, and policies."""
+    world = player.environment
+    assert isinstance(world, Locomotion)
+    shape, time = episodes.mask.shape[:3], episodes.mask.shape[3]
+    total = int(np.prod(shape))
+    keys = jax.random.split(jax.random.key(2), total)
+    goals = np.repeat(np.asarray(tasks), total // shape[0])
+    controls = np.moveaxis(np.asarray(episodes.actions, np.float64).reshape(total, time, -1), 1, 0)
+    active = np.moveaxis(np.asarray(episodes.mask).reshape(total, time), 1, 0)
+    seen = np.moveaxis(np.asarray(episodes.observations), 3, 0).copy()
+    noise = np.zeros((*shape, world.action_size), np.float32)
+
+    def physics() -> None:
+        """The same actions again, and nothing looked at."""
+        world.reset(goals, keys)
+        for now, action in zip(active, np.clip(controls, -1, 1), strict=True):
+            world.controls[:] = action
+            ids = None if now.all() else np.flatnonzero(now).astype(np.int32)
+            world.batch.step(ids, nstep=SUBSTEPS[world.physics], stage=world.stage)
+
+    def policies() -> None:
+        """The same observations again; each answer is waited for, as physics would."""
+        for now in seen:
+            np.asarray(player.rollout.act(particles, now, noise))
+
+    return {"episodes: physics alone": physics, "episodes: policies alone": policies}
 
 
 def tell_memory(update, arguments) -> None:
@@ -76,8 +108,10 @@ def main() -> None:
         return
     spread = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (settings.tasks, *leaf.shape)), initial)
     episodes = player.rollout(spread, tasks, jax.random.key(1))
-    parts = {
-        "episodes, once": lambda: player.rollout(spread, tasks, jax.random.key(1)),
+    parts = {"episodes, once": lambda: player.rollout(spread, tasks, jax.random.key(1))}
+    if isinstance(world, Locomotion):
+        parts |= inside_episodes(player, spread, tasks, episodes)
+    parts |= {
         "advantages, once": lambda: player.experience_of(episodes),
         "adaptation": lambda: player.adapt(spread, played.batch.support[0]),
         "meta-update": lambda: update(initial, carried, played.batch),

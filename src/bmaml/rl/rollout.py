@@ -148,18 +148,17 @@ class _HostRollout:
         active = np.ones(total, bool)
         now = environment.reset(jax.tree.map(np.asarray, every), reset_keys)
         for time in range(horizon):
-            seen[active, time] = now[active]
+            # Where no episode is over, nothing needs to be picked out.
+            playing = slice(None) if active.all() else active
             # Episodes that are over see zeros: anything finite will do for them.
-            drawn = self.act(
-                particles,
-                seen[:, time].reshape(*shape, -1),
-                noise[time].reshape(*shape, -1),
-            )
+            shown = np.zeros(now.shape, np.float32)
+            shown[playing] = now[playing]
+            drawn = self.act(particles, shown.reshape(*shape, -1), noise[time].reshape(*shape, -1))
             chosen = np.asarray(drawn).reshape(total, -1)
-            actions[:, time], mask[:, time] = chosen, active
+            seen[:, time], actions[:, time], mask[:, time] = shown, chosen, active
             now, reward, ended = environment.step(chosen, active)
-            rewards[active, time] = reward[active]
-            if not (np.all(np.isfinite(now[active])) and np.all(np.isfinite(reward[active]))):
+            rewards[playing, time] = reward[playing]
+            if not (np.all(np.isfinite(now[playing])) and np.all(np.isfinite(reward[playing]))):
                 raise BmamlError(
                     f"The simulator returned NaN or infinity at step {time + 1} of an episode: use a "
                     "smaller step size or fewer inner steps, or look at the environment."

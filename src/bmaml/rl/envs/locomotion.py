@@ -105,25 +105,36 @@ class Locomotion(HostEnvironment):
                 "A policy's action is NaN or infinite: use a smaller step size or fewer inner steps."
             )
         actions = np.clip(np.asarray(actions, np.float64), -1.0, 1.0)
-        self.controls[active] = actions[active]
-        ids = None if active.all() else np.flatnonzero(active).astype(np.int32)
+        if active.all():
+            ids, self.controls[:] = None, actions
+        else:
+            ids, self.controls[active] = np.flatnonzero(active).astype(np.int32), actions[active]
         self.batch.step(ids, nstep=SUBSTEPS[self.physics], stage=self.stage)
         if np.any(self.batch.warning[active]):
             raise BmamlError(
                 "MuJoCo met NaN in an unstable simulation: the policies' actions are too violent for "
                 "it; use a smaller step size or fewer inner steps."
             )
-        return HostStep(self.observe(), self._rewards(actions), self._ended())
+        forces = self._bounded_forces()
+        return HostStep(self._observations(forces), self._rewards(actions, forces), self._ended())
 
     def observe(self) -> Float[np.ndarray, "episode observation"]:
         """What the policy sees; a copy."""
+        return self._observations(self._bounded_forces())
+
+    def _bounded_forces(self) -> Float[np.ndarray, "episode body 6"] | None:
+        """What contacts do to the bodies, within ±1; None for a robot whose tasks do not ask."""
+        return np.clip(self.forces, -1.0, 1.0) if self.robot.contact_cost > 0 else None
+
+    def _observations(
+        self, forces: Float[np.ndarray, "episode body 6"] | None
+    ) -> Float[np.ndarray, "episode observation"]:
         count = len(self.positions)
-        forces = np.clip(self.forces, -1.0, 1.0)
         if self.physics == "gymnasium":
             parts = [self.positions[:, self.robot.hidden :], self.velocities]
-            if self.robot.contact_cost > 0:
+            if forces is not None:
                 parts.append(forces[:, 1:].reshape(count, -1))
-        elif self.robot.contact_cost > 0:
+        elif forces is not None:
             rotation = self.rotations[:, self.torso].reshape(count, -1)
             centre = self.centres[:, self.torso]
             parts = [self.positions, self.velocities, forces.reshape(count, -1), rotation, centre]
@@ -135,13 +146,17 @@ class Locomotion(HostEnvironment):
         """Let go of the simulations."""
         self.batch = None
 
-    def _rewards(self, actions: Float[np.ndarray, "episode action"]) -> Float[np.ndarray, " episode"]:
+    def _rewards(
+        self,
+        actions: Float[np.ndarray, "episode action"],
+        forces: Float[np.ndarray, "episode body 6"] | None,
+    ) -> Float[np.ndarray, " episode"]:
         speed = self.sensors[:, 0]
         robot = self.robot
         rewards = robot.bonus - robot.control_cost * np.sum(np.square(actions), axis=1)
-        if robot.contact_cost > 0:
-            forces = np.clip(self.forces, -1.0, 1.0).reshape(len(speed), -1)
-            rewards = rewards - robot.contact_cost * np.sum(np.square(forces), axis=1)
+        if forces is not None:
+            effort = np.sum(np.square(forces.reshape(len(speed), -1)), axis=1)
+            rewards = rewards - robot.contact_cost * effort
         if self.goal == "direction":
             return rewards + self.tasks * speed
         return rewards + robot.velocity_bonus - np.abs(speed - self.tasks)
