@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bmaml.estimators import FewShotClassifier, FewShotRegressor
     from bmaml.learner import Learner, MetaOptimizer
     from bmaml.presets import bfa, bmaml, emaml, fomaml, maml, reptile
+    from bmaml.report.comparison import compare
     from bmaml.train import fit, fit_seeds
     from bmaml.trained import Trained
 
@@ -40,6 +41,7 @@ __all__ = [
     "active",
     "bfa",
     "bmaml",
+    "compare",
     "distances",
     "emaml",
     "estimators",
@@ -69,6 +71,7 @@ _HOMES = {
     "Learner": "bmaml.learner",
     "MetaOptimizer": "bmaml.learner",
     "Trained": "bmaml.trained",
+    "compare": "bmaml.report.comparison",
     "fit": "bmaml.train",
     "fit_seeds": "bmaml.train",
     **dict.fromkeys(("FewShotClassifier", "FewShotRegressor"), "bmaml.estimators"),

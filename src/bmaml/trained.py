@@ -9,13 +9,11 @@ from functools import partial
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
-import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, Key, PyTree
 
 from bmaml.checks import require_seeds
 from bmaml.errors import RunError
+from bmaml.given_rows import given_rows
 from bmaml.held_out import score_tasks
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
@@ -87,7 +85,7 @@ class AdaptedPosterior:
 
         The first call for a number of rows compiles; later ones take well under a millisecond.
         """
-        return self.compiled.predict(self.particles, _rows("x", x, self.example.x))
+        return self.compiled.predict(self.particles, given_rows("x", x, self.example.x))
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class Trained:
         Returns:
             The posterior; ask it to `predict`.
         """
-        support = Data(_rows("x", x, self.example.x), _rows("y", y, self.example.y))
+        support = Data(given_rows("x", x, self.example.x), given_rows("y", y, self.example.y))
         if support.x.shape[0] != support.y.shape[0]:
             raise ValueError(
                 f"x has {support.x.shape[0]} rows and y has {support.y.shape[0]}: give one target "
@@ -146,7 +144,7 @@ class Trained:
             support.y, lambda: self.compiled.prediction_shapes(self.particles, support)
         )
         if query_x is not None:
-            query_x = _rows("query_x", query_x, self.example.x)
+            query_x = given_rows("query_x", query_x, self.example.x)
         key = jax.random.key(0) if key is None else key
         adapted = self.compiled.adapt(self.particles, support, key, query_x, steps=steps)
         return AdaptedPosterior(adapted, self.example, self.compiled)
@@ -264,43 +262,3 @@ def _warn_of_differences(run: RunFolder, learner: Learner) -> None:
                 f"{json.dumps(new)}: it will adapt and predict otherwise than it was trained to.",
                 stacklevel=3,
             )
-
-
-def _rows(name: str, values: Any, like: jax.ShapeDtypeStruct) -> Array:
-    """`values` as an array of rows like those of `like`, or a sentence on what is wrong."""
-    shape = tuple(like.shape[1:])
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values)):
-        raise TypeError(
-            f"{name} is being traced by a transformation of JAX: inside of one use the pure functions, "
-            "trained.learner.adapt(trained.particles, Data(x, y)) and learner.predict(adapted, x)."
-        )
-    try:
-        given = np.asarray(values)
-        if np.iscomplexobj(given):
-            raise TypeError("complex numbers")
-        # On the host, where looking for NaN costs no compilation. Too large becomes infinite.
-        with np.errstate(over="ignore", invalid="ignore"):
-            array = given.astype(like.dtype)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not an array of numbers: {error}.") from error
-    if np.issubdtype(like.dtype, np.integer) and not np.array_equal(given, array):
-        raise ValueError(f"{name} must be whole numbers, as in the tasks of the training.")
-    if name == "y" and shape == (1,) and array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 1 + len(shape):
-        raise ValueError(
-            f"{name} has shape {array.shape}, but the model was trained on rows of shape {shape}: "
-            f"give an array of shape {('rows', *shape)}.".replace("'", "")
-        )
-    if array.shape[0] == 0:
-        raise ValueError(
-            f"{name} has no rows: give at least one (with steps=0 adapting leaves the particles alone)."
-        )
-    if array.shape[1:] != shape:
-        raise ValueError(
-            f"{name} has rows of shape {array.shape[1:]}, but the model was trained on rows of "
-            f"shape {shape}."
-        )
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} contains NaN or infinity: remove or fill those rows first.")
-    return jnp.asarray(array)

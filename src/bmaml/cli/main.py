@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from bmaml.cli import watched
+from bmaml.cli.compare import Compare
 from bmaml.cli.evaluate import Evaluate
 from bmaml.cli.methods import Methods
 from bmaml.cli.predict import Predict
@@ -27,6 +28,7 @@ TOO_LARGE = (
 Command = (
     TrainCommand
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Compare, tyro.conf.subcommand("compare")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Suggest, tyro.conf.subcommand("suggest")]
     | Annotated[ReinforcementLearning, tyro.conf.subcommand("rl")]
@@ -82,8 +84,8 @@ def _parse(words: list[str]) -> Any:
     return tyro.cli(
         Command,  # type: ignore[arg-type]
         prog="bmaml",
-        description="Bayesian few-shot learning: train, predict, suggest, evaluate, reproduce. "
-        "`bmaml --version` says which it is.",
+        description="Bayesian few-shot learning: train, evaluate, compare, predict, suggest, "
+        "reproduce. `bmaml --version` says which it is.",
         args=words,
     )
 
