@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bmaml.active import curve, split_query
+from bmaml.active import curve, curve_of_tasks, split_query
 from bmaml.tasks.task import Task
 from bmaml.tasks.task_set import TaskSet
 from bmaml.trained import Compiled, of_seed
@@ -42,6 +42,20 @@ def test_begins_with_plain_evaluation(setting):
     assert scores.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(scores[name][0], value, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=["classes", "numbers"])
+def test_is_the_mean_of_the_curves_of_tasks(setting):
+    (result,) = trained(setting)
+    options = {"pool": POOL, "count": 2}
+    mean, each = (
+        curve(result, setting.tasks, **options),
+        curve_of_tasks(result, setting.tasks, **options),
+    )
+    assert {values.shape for values in each.values()} == {(4, 3)}
+    assert each.keys() == {name for name in mean if not name.endswith("_interval")} - {"ece"}
+    for name, values in each.items():
+        np.testing.assert_allclose(values.mean(axis=0), mean[name], rtol=1e-4, atol=1e-6)
 
 
 def test_acquisitions_share_splits_and_differ_only_in_between():

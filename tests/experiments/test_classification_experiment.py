@@ -2,8 +2,10 @@ import csv
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from bmaml.active import curve
 from bmaml.errors import BmamlError
 from bmaml.experiments import active, classification, result_files
 from bmaml.experiments.classification import SCALES, Scale
@@ -82,9 +84,39 @@ def test_active_learning_uses_the_trained_learners(finished):
         Trained.load(run),
         classification.parts(TINY)[1].recipe(None).task_source().held_out("test"),
     )
-    as_chosen = active.curve(trained, tasks, pool=active.POOL, count=0, steps=7)
+    as_chosen = curve(trained, tasks, pool=active.POOL, count=0, steps=7)
     assert first == pytest.approx(float(as_chosen["nll"][0]), rel=1e-5)
     assert (finished / "active.png").stat().st_size > 1000
+    each = active.curve_of_tasks(trained, tasks, "entropy", pool=active.POOL, steps=7)
+    expected = each["accuracy"][:, 1:].mean(axis=1)
+    np.testing.assert_allclose(record["by_task"]["entropy"], expected, atol=1e-6)
+    told = (finished / "active-differences.md").read_text().splitlines()
+    assert sum("| EMAML |" in line for line in told) == len(active.ACQUISITIONS)
+    assert sum("| random choice |" in line for line in told) == 2 * (len(active.ACQUISITIONS) - 1)
+
+
+def test_differences_of_active_learning_are_taken_task_by_task():
+    def run(method, seed, accuracies):
+        by_task = dict.fromkeys(active.ACQUISITIONS, accuracies)
+        return {"part": {"method": method}, "seed": seed, "by_task": by_task}
+
+    results = [
+        run("emaml", 0, [0.5, 0.9]),
+        run("emaml", 1, [0.5, 0.9]),
+        run("bmaml", 0, [0.6, 0.9]),
+        run("bmaml", 1, [0.6, 1.0]),
+        run("bmaml", 2, [0.0, 0.0]),  # a seed that EMAML has not
+    ]
+    (row,) = [
+        row for row in active.difference_rows(results) if row[1] == "EMAML" and row[2] == "entropy"
+    ]
+    assert row[0] == "BMAML, M = 5"
+    assert row[3:5] == ["2", "+5.00, +10.00"]
+    mean, interval = row[5].split(" ± ")
+    assert float(mean) == 7.5
+    assert float(interval) == pytest.approx(
+        12.706 * 100 * np.std([0.1, 0.05], ddof=1) / 2**0.5, abs=0.01
+    )
 
 
 def test_results_of_an_older_version_are_named(tmp_path):

@@ -14,7 +14,7 @@ from bmaml.active.pool import Split, split_query
 from bmaml.active.rounds import learn
 from bmaml.held_out import block_size
 from bmaml.learner import Learner
-from bmaml.metrics import summarise
+from bmaml.metrics import Pooled, summarise
 from bmaml.tasks.task import Task
 from bmaml.tasks.task_set import TaskSet, as_task_set
 from bmaml.trained import Compiled, Trained
@@ -56,6 +56,56 @@ def curve(
 
     Reference: Figure 2c of Kim et al. 2018: "accuracy" of 5-way 1-shot tasks, a pool of 20, M = 5.
     """
+    each = _score(
+        trained,
+        tasks,
+        acquisition,
+        pool=pool,
+        count=count,
+        steps=steps,
+        restart=restart,
+        key=key,
+    )
+    return {name: np.asarray(values) for name, values in _summarise_rounds(each).items()}
+
+
+def curve_of_tasks(
+    trained: Trained,
+    tasks: Task | TaskSet,
+    acquisition: Chooser = None,
+    *,
+    pool: int | Split = POOL,
+    count: int | None = None,
+    steps: int | None = None,
+    restart: bool = False,
+    key: Key[Array, ""] | None = None,
+) -> dict[str, Float[np.ndarray, "tasks rounds"]]:
+    """The curve of each task by itself, such as to take differences between learners task by task.
+
+    Arguments are those of `curve`; metrics that are computed over all tasks at once are left out.
+    """
+    each = _score(
+        trained,
+        tasks,
+        acquisition,
+        pool=pool,
+        count=count,
+        steps=steps,
+        restart=restart,
+        key=key,
+    )
+    return {name: np.asarray(values) for name, values in each.items() if not isinstance(values, Pooled)}
+
+
+def _score(
+    trained: Trained,
+    tasks: Task | TaskSet,
+    acquisition: Chooser,
+    *,
+    key: Key[Array, ""] | None,
+    **options: Any,
+) -> dict[str, Any]:
+    """`score_rounds`, compiled once for a learner and its options."""
     _check_targets(trained, as_task_set(tasks))
     compiled = _COMPILED.get(trained.compiled)
     if compiled is None:
@@ -64,17 +114,8 @@ def curve(
             static_argnames=("acquisition", "pool", "count", "steps", "restart"),
         )
         _COMPILED[trained.compiled] = compiled
-    scores = compiled(
-        trained.particles,
-        tasks,
-        acquisition=acquisition,
-        pool=pool,
-        count=count,
-        steps=steps,
-        restart=restart,
-        key=jax.random.key(0) if key is None else key,
-    )
-    return {name: np.asarray(values) for name, values in scores.items()}
+    key = jax.random.key(0) if key is None else key
+    return compiled(trained.particles, tasks, acquisition=acquisition, key=key, **options)
 
 
 def score_rounds(
@@ -88,8 +129,8 @@ def score_rounds(
     steps: int | None = None,
     restart: bool = False,
     key: Key[Array, ""],
-) -> dict[str, Float[Array, " rounds"]]:
-    """What `curve` compiles; pure."""
+) -> dict[str, Any]:
+    """Every metric of each task after each round, (tasks, rounds); what `curve` compiles. Pure."""
     tasks = as_task_set(tasks)
     split = partial(split_query, rows=pool) if isinstance(pool, int) else pool
 
@@ -112,7 +153,12 @@ def score_rounds(
         ).scores
 
     keys = jax.random.split(key, len(tasks))
-    scores = jax.lax.map(one, (tasks.compact, keys), batch_size=block_size(tasks))
+    return jax.lax.map(one, (tasks.compact, keys), batch_size=block_size(tasks))
+
+
+@jax.jit
+def _summarise_rounds(scores: dict[str, Any]) -> dict[str, Float[Array, " rounds"]]:
+    """Over tasks, round by round."""
     return jax.vmap(summarise, in_axes=1)(scores)
 
 

@@ -7,21 +7,25 @@ For each label it adapts by as many steps as the classification experiment chose
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bmaml.active import curve
+from bmaml.active import curve_of_tasks
 from bmaml.errors import BmamlError
 from bmaml.experiments import classification, figures, result_files
 from bmaml.experiments.classification import Part, Scale
+from bmaml.metrics import summarise
+from bmaml.report.scores import estimate
 from bmaml.tasks.task_set import as_task_set
 from bmaml.trained import Trained
 from bmaml.writing import reporting_write_errors, write_atomically
 
-METHODS = ("emaml", "bmaml")
+METHODS = ("emaml", "bmaml", "bmaml-prediction")
 PARTICLES = 5
 POOL = 20
 ACQUISITIONS = ("entropy", "mutual_information", "margin", "random")
@@ -60,9 +64,14 @@ def reproduce(
         write_csv(results, out / "active.csv")
         draw(results, out / "active")
         figures.write_markdown(HEADINGS, table_rows(results), out / "active.md")
+        figures.write_markdown(
+            DIFFERENCE_HEADINGS, difference_rows(results), out / "active-differences.md"
+        )
     title = f"Active learning: test accuracy, %, after so many labels out of a pool of {POOL}"
     figures.print_table(title, HEADINGS, table_rows(results))
-    print(f"Written to {out}: active.csv, active.md and active as .png and .svg")
+    title = f"Task by task, mean over 1 to {POOL} labels, in points of accuracy"
+    figures.print_table(title, DIFFERENCE_HEADINGS, difference_rows(results))
+    print(f"Written to {out}: active.csv, active.md, active-differences.md and active as .png and .svg")
 
 
 def path_of(out: Path, part: Part, seed: int) -> Path:
@@ -85,23 +94,25 @@ def chosen_steps(out: Path, part: Part, seed: int) -> int:
 def run(part: Part, seed: int, out: Path, progress: bool) -> None:
     """The curves of one training, one for each acquisition."""
     path, steps = path_of(out, part, seed), chosen_steps(out, part, seed)
-    if path.exists():
-        result_files.require_same(path, adaptation_steps=steps)
+    if path.exists() and "by_task" in result_files.require_same(path, adaptation_steps=steps):
         return
     trained = Trained.load(result_files.run_path(out, part, seed))
     tasks = part.recipe(None).task_source().held_out("test")
-    curves = {}
+    curves, by_task = {}, {}
     for acquisition in ACQUISITIONS:
         if progress:
             print(f"{part}, seed {seed}: labelling by {acquisition}")
-        scores = curve(trained, tasks, acquisition, pool=POOL, steps=steps)
-        curves[acquisition] = {name: values.tolist() for name, values in scores.items()}
+        scores = curve_of_tasks(trained, tasks, acquisition, pool=POOL, steps=steps)
+        over_tasks = jax.vmap(summarise, in_axes=1)(scores)
+        curves[acquisition] = {name: values.tolist() for name, values in over_tasks.items()}
+        by_task[acquisition] = np.mean(scores["accuracy"][:, 1:], axis=1, dtype=np.float64).tolist()
     record = {
         "part": part.to_json(),
         "seed": seed,
         "adaptation_steps": steps,
         "tasks": len(as_task_set(tasks)),
         "curves": curves,
+        "by_task": by_task,
         "commit": result_files.commit(),
     }
     with reporting_write_errors(out):
@@ -146,6 +157,52 @@ def table_rows(results: list[dict[str, Any]]) -> list[list[str]]:
             name = acquisition.replace("_", " ")
             rows.append([figures.label(method, size), name, str(len(group)), *cells])
     return rows
+
+
+DIFFERENCE_HEADINGS = ("method", "more than", "choice", "seeds", "each seed", "difference")
+
+
+def difference_rows(results: list[dict[str, Any]]) -> list[list[str]]:
+    """The paper's two comparisons: with EMAML by the same choice, and with choosing at random.
+
+    Differences are taken task by task, and averaged over the seeds that both have before the interval
+    over tasks; the seeds' own stand beside it.
+    """
+    runs = {
+        method: {run["seed"]: run["by_task"] for run in group if "by_task" in run}
+        for (method,), group in figures.grouped(results, "method").items()
+    }
+    rows = []
+    for method, own in runs.items():
+        if method != "emaml":
+            for acquisition in ACQUISITIONS:
+                others = {seed: run[acquisition] for seed, run in runs.get("emaml", {}).items()}
+                mine = {seed: run[acquisition] for seed, run in own.items()}
+                rows += _difference(method, "EMAML", acquisition, mine, others)
+        for acquisition in ACQUISITIONS[:-1]:
+            mine = {seed: run[acquisition] for seed, run in own.items()}
+            random = {seed: run["random"] for seed, run in own.items()}
+            rows += _difference(method, "random choice", acquisition, mine, random)
+    return rows
+
+
+def _difference(
+    method: str,
+    other: str,
+    acquisition: str,
+    mine: Mapping[int, list[float]],
+    others: Mapping[int, list[float]],
+) -> list[list[str]]:
+    """One row; none without a seed in common."""
+    seeds = sorted(mine.keys() & others.keys())
+    if not seeds:
+        return []
+    gaps = np.array([np.subtract(mine[seed], others[seed]) for seed in seeds])
+    mean, interval = estimate(100 * gaps.mean(axis=0))
+    each = ", ".join(f"{100 * gap.mean():+.2f}" for gap in gaps)
+    name = acquisition.replace("_", " ")
+    told = f"{mean:+.2f} ± {interval:.2f}"
+    return [[figures.label(method, PARTICLES), other, name, str(len(seeds)), each, told]]
 
 
 def draw(results: list[dict[str, Any]], path: Path) -> None:

@@ -11,12 +11,13 @@ from bmaml.metrics.likelihood import negative_log_likelihood
 from bmaml.metrics.overconfidence import Sharpenable, SharpnessCurve, sharpness_curve
 from bmaml.metrics.ranking import RefusalCurve, auroc, refusal_curve
 from bmaml.metrics.regression import coverage, crps, ensemble_mse, particle_mse
-from bmaml.metrics.scoring import KINDS, Kind, score, summarise
+from bmaml.metrics.scoring import KINDS, Kind, Pooled, score, summarise
 
 __all__ = [
     "KINDS",
     "Calibration",
     "Kind",
+    "Pooled",
     "RefusalCurve",
     "Reliability",
     "Sharpenable",
