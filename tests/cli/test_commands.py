@@ -233,8 +233,10 @@ def test_a_folder_without_the_images_is_named(tmp_path):
 def test_policies_are_trained_scored_and_refused_like_everything_else(tmp_path):
     folder = tmp_path / "navigation"
     small = ("--tasks", 2, "--episodes", 2, "--particles", 2, "--method", "vpg-reptile", "--quiet")
-    result = bmaml("rl", "navigation", "--iterations", 1, "--out", folder, *small)
+    longer = ("--iterations", 2, "--validate-every", 2)
+    result = bmaml("rl", "navigation", *longer, "--out", folder, *small)
     assert result.returncode == 0, result.stderr
+    assert len((folder / "log.jsonl").read_text().splitlines()) == 1
     assert "bmaml evaluate" in result.stdout
     picture = tmp_path / "paths.png"
     scores = json.loads(bmaml("evaluate", folder, "--json", "--render", picture).stdout)
@@ -243,5 +245,6 @@ def test_policies_are_trained_scored_and_refused_like_everything_else(tmp_path):
     one_sentence(bmaml("evaluate", folder, "--render", tmp_path / "paths.avi"), "paths.avi")
     other = tmp_path / "other"
     one_sentence(bmaml("rl", "navigation", "--out", other, "--particles", 0), "at least 1")
+    one_sentence(bmaml("rl", "navigation", "--out", other, "--validate-every", 0), "at least 1")
     one_sentence(bmaml("rl", "nowhere", "--out", other), "nowhere")
     assert not other.exists()

@@ -41,6 +41,8 @@ class ReinforcementLearning:
     """tasks a meta-update"""
     episodes: int | None = None
     """episodes of each particle and task for one inner update (default: the paper's)"""
+    validate_every: int | None = None
+    """meta-updates between validations on held-out tasks (default: a twentieth of all)"""
     step_size: float = 0.1
     """of the inner update"""
     meta_step_size: float | None = None
@@ -76,6 +78,7 @@ class ReinforcementLearning:
         more = ("episodes", "step_size", "meta_step_size", "seed", "threads")
         return rl.fit(
             rl.Settings(**{name: getattr(self, name) for name in (*shared, *more)}),
+            validate_every=self.validate_every,
             out=self.out,
             resume=self.resume,
             progress=not self.quiet,
