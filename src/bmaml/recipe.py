@@ -31,6 +31,14 @@ class Recipe:
         except (TypeError, ValueError) as error:
             raise BmamlError(str(error)) from error
 
+    def test_source(self, tasks: int | None = None) -> TaskSource:
+        """The tasks, with so many of them to test on; None is as many as the source has by itself."""
+        source = self.task_source()
+        try:
+            return source if tasks is None else source.with_test_tasks(tasks)
+        except ValueError as error:
+            raise BmamlError(str(error)) from error
+
     def with_data(self, path: str) -> "Recipe":
         """The same on a copy of the data that lies elsewhere."""
         names = [name for name in ("path", "folder") if name in self.task_options]

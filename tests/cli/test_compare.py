@@ -51,6 +51,14 @@ def test_differences_are_those_of_the_scores(runs, capsys):
         assert difference[f"{name}_interval"] > 0
 
 
+def test_more_test_tasks_narrow_the_interval(runs, capsys):
+    words = ("compare", str(runs / "emaml"), str(runs / "maml"), "--json", "--test-tasks")
+    few, many = (json.loads(compared(capsys, *words[1:], count)) for count in (100, 1600))
+    assert (few["tasks"], many["tasks"]) == (100, 1600)
+    intervals = [one["differences"][0]["coverage_interval"] for one in (few, many)]
+    assert intervals[1] < 0.5 * intervals[0]
+
+
 def test_tables_for_the_eye(runs, capsys):
     told = compared(capsys, runs / "emaml", runs / "maml", "--steps", 0)
     assert "500 test tasks" in told
@@ -77,4 +85,9 @@ def test_what_cannot_be_compared_is_one_sentence(runs, capsys):
     assert "--support-rows is for runs on tables" in refused(
         capsys, "compare", one, other, "--support-rows", 2
     )
+    assert "--test-tasks is 0; it must be at least 1" in refused(
+        capsys, "compare", one, other, "--test-tasks", 0
+    )
+    tables = (table, runs / "table-emaml")
+    assert "a table has the tasks it has" in refused(capsys, "compare", *tables, "--test-tasks", 9)
     assert "not a run folder" in refused(capsys, "compare", one, runs / "none")

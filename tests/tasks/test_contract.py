@@ -75,6 +75,18 @@ def test_tasks_are_held_out_the_same_for_every_training(source):
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(task))
 
 
+def test_a_source_that_draws_its_test_tasks_draws_as_many_as_wanted(source):
+    if type(source).with_test_tasks is TaskSource.with_test_tasks:
+        with pytest.raises(ValueError, match="has the test tasks that its data have"):
+            source.with_test_tasks(7)
+        return
+    more = source.with_test_tasks(7)
+    assert len(as_task_set(more.held_out("test"))) == 7
+    assert type(more) is type(source)
+    with pytest.raises(ValueError, match="at least 1"):
+        source.with_test_tasks(0)
+
+
 def test_a_split_that_there_is_not_is_refused_by_name():
     with pytest.raises(ValueError, match="no held-out split 'tset': use 'validation' or 'test'"):
         require_split("tset")

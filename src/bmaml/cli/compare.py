@@ -29,6 +29,9 @@ class Compare:
     """best by validation, or the last"""
     data: Path | None = None
     """where the data are now (default: where they were in training)"""
+    test_tasks: int | None = None
+    """how many test tasks to draw (default: 500 sinusoids, 600 of images); a
+    table has those it has"""
     support_rows: tuple[int, ...] | None = None
     """for tables: numbers of rows to adapt to (default: 0, 1, 2, 5, 10, … as far as trained for)"""
     json: bool = False
@@ -83,6 +86,7 @@ class Compare:
         return names
 
     def _check(self, recipes: "dict[str, Recipe]") -> None:
+        from bmaml.cli.evaluate import require_drawn
         from bmaml.errors import BmamlError
 
         kinds = {name: recipe.tasks for name, recipe in recipes.items()}
@@ -93,6 +97,7 @@ class Compare:
             raise BmamlError(
                 f"--support-rows is for runs on tables, and these are on {next(iter(kinds.values()))}."
             )
+        require_drawn(self.test_tasks, *kinds.values())
 
     def _evaluate(self, recipes: "dict[str, Recipe]") -> "dict[str, Evaluation]":
         """Each on its own test tasks, which must be those of the first."""
@@ -103,7 +108,7 @@ class Compare:
 
         evaluations, first = {}, None
         for folder, (name, recipe) in zip(self.folders, recipes.items(), strict=True):
-            source = recipe.task_source()
+            source = recipe.test_source(self.test_tasks)
             tasks = fingerprint(source.held_out("test"))
             first = tasks if first is None else first
             if not np.array_equal(first, tasks):

@@ -33,6 +33,9 @@ class Evaluate:
     data: Path | None = None
     """where the data are now (default: where they were in training); tasks of a table that training has
     not seen are scored, too"""
+    test_tasks: int | None = None
+    """how many test tasks to draw (default: 500 sinusoids, 600 of images, 40 of policies); a
+    table has those it has"""
     support_rows: tuple[int, ...] | None = None
     """for tables: numbers of rows to adapt to (default: 0, 1, 2, 5, 10, … as far as trained for)"""
     baselines: bool = True
@@ -66,6 +69,7 @@ class Evaluate:
             raise BmamlError(
                 f"--support-rows is for runs on tables, and this one is on {recipe.tasks}."
             )
+        require_drawn(self.test_tasks, recipe.tasks)
         if self.data is not None:
             recipe = recipe.with_data(str(self.data.absolute()))
         trained = Trained.load(self.folder, recipe.learner(), which=self.checkpoint)
@@ -85,8 +89,10 @@ class Evaluate:
 
         if self.render is not None:
             require_picture_name(self.render)
+        require_drawn(self.test_tasks)
         trained = TrainedPolicies.load(self.folder, which=self.checkpoint)
-        scores = trained.evaluate(steps=self.steps)
+        asked = {} if self.test_tasks is None else {"tasks": self.test_tasks}
+        scores = trained.evaluate(**asked, steps=self.steps)
         settings = trained.settings
         if self.json:
             print(json.dumps({**scores, "method": settings.method}))
@@ -152,7 +158,7 @@ class Evaluate:
         from bmaml.report.held_out import evaluate_held_out
 
         with speaking_warnings():
-            source = recipe.task_source()
+            source = recipe.test_source(self.test_tasks)
             tasks = source.held_out("test")
         evaluation, scores = evaluate_held_out(trained, tasks, method=recipe.method, steps=self.steps)
         scores = {**scores, **self._unknown_classes(trained, source)}
@@ -212,7 +218,20 @@ class Evaluate:
         words += [] if self.steps is None else ["--steps", str(self.steps)]
         words += [] if self.checkpoint == "best" else ["--checkpoint", self.checkpoint]
         words += [] if self.data is None else ["--data", str(self.data)]
+        words += [] if self.test_tasks is None else ["--test-tasks", str(self.test_tasks)]
         if self.support_rows is not None:
             words += ["--support-rows", *map(str, self.support_rows)]
         words += [] if self.baselines else ["--no-baselines"]
         return shlex.join(words)
+
+
+def require_drawn(test_tasks: int | None, *kinds: str) -> None:
+    """Refuse a number of test tasks that is none, or that tasks of this kind cannot have."""
+    from bmaml.errors import BmamlError
+
+    if test_tasks is None:
+        return
+    if test_tasks < 1:
+        raise BmamlError(f"--test-tasks is {test_tasks}; it must be at least 1.")
+    if "table" in kinds:
+        raise BmamlError("--test-tasks is for tasks that are drawn; a table has the tasks it has.")

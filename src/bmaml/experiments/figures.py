@@ -14,12 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 COLOURS = {"maml": "#7f7f7f", "emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
-COLOURS |= {"bmaml-flat": "#ff7f0e", "bmaml-prediction": "#ff7f0e"}
+COLOURS |= dict.fromkeys(("bmaml-flat", "bmaml-initial", "bmaml-prediction"), "#ff7f0e")
 COLOURS |= {"vpg-trpo": "#1f77b4", "svpg-trpo": "#d62728"}
 COLOURS |= {"vpg-reptile": "#1f77b4", "svpg-chaser": "#d62728"}
 LINES = {5: ":", 20: "--"}
 # What a composed method (`grid.COMPOSED`) has that its preset has not.
-COMPOSITIONS = {"bmaml-flat": "flat prior", "bmaml-prediction": "distance of predictions"}
+COMPOSITIONS = {
+    "bmaml-flat": "flat prior",
+    "bmaml-initial": "flat prior, initial width",
+    "bmaml-prediction": "distance of predictions",
+}
 Result = dict[str, Any]
 
 

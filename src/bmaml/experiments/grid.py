@@ -12,6 +12,8 @@ COMPOSED: dict[str, tuple[str, dict[str, Any]]] = {
     # bandwidth of its own, at which repulsion ends: about 0.6 of the squared distance of two fresh
     # networks 1-40-40-40-1.
     "bmaml-flat": ("bmaml", {"prior": "flat", "kernel": "rbf-100"}),
+    # The same with the bandwidth taken from the particles that a training begins with.
+    "bmaml-initial": ("bmaml", {"prior": "flat", "kernel": "rbf-initial"}),
     # Features of query images have a gradient in what the chaser predicts, and none in its weights.
     "bmaml-prediction": ("bmaml", {"distance": "prediction"}),
 }

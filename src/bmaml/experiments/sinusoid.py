@@ -53,7 +53,7 @@ SCALES = {
         seeds=(0, 1, 2),
         shots=(5, 10),
         num_tasks=(100, 1000),
-        methods=PAPER_METHODS,
+        methods=(*PAPER_METHODS, ("bmaml-initial", 10)),
     ),
     "paper": Scale(
         steps=100_000,

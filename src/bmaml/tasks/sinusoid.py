@@ -1,6 +1,6 @@
 """The paper's sinusoids: amplitude, frequency and phase differ from task to task."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from bmaml.checks import require_whole
+from bmaml.checks import require_counts, require_whole
 from bmaml.tasks.source import Split, TaskSource, choose, require_split, require_task_count
 from bmaml.tasks.task import Data, Task
 
@@ -46,6 +46,7 @@ class Sinusoid(TaskSource):
 
     def __post_init__(self) -> None:
         require_whole(shots=self.shots, held_out_query=self.held_out_query)
+        require_counts(held_out_tasks=self.held_out_tasks)
         if self.query_shots is not None:
             require_whole(query_shots=self.query_shots)
         if self.shots < 1 or (self.query_shots is not None and self.query_shots < 1):
@@ -65,6 +66,10 @@ class Sinusoid(TaskSource):
         require_split(split)
         key = jax.random.fold_in(jax.random.key(20180611), {"validation": 1, "test": 2}[split])
         return self.draw(key, self.held_out_tasks, self.held_out_query)
+
+    def with_test_tasks(self, count: int) -> "Sinusoid":
+        """The same with so many held-out tasks."""
+        return replace(self, held_out_tasks=count)
 
     # Compiled as one: drawn operation by operation, the first call takes seconds.
     @partial(jax.jit, static_argnames=("self", "count", "query_shots"))

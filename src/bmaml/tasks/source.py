@@ -69,6 +69,13 @@ class TaskSource(ABC):
     def held_out(self, split: Split) -> Task | TaskSet:
         """Tasks that no training set contains, the same for every training seed; stacked or compact."""
 
+    def with_test_tasks(self, count: int) -> "TaskSource":
+        """The same with so many test tasks: more of them say more surely how good a learner is."""
+        raise ValueError(
+            f"{type(self).__name__} has the test tasks that its data have, and draws no others: leave "
+            "out their number."
+        )
+
 
 def require_split(split: str) -> None:
     """Refuse a name that is no held-out split."""

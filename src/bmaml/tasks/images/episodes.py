@@ -126,6 +126,10 @@ class ImageEpisodes(TaskSource):
         require_split(split)
         return self._held_out(split, HELD_OUT_KEYS[split], 0)
 
+    def with_test_tasks(self, count: int) -> "ImageEpisodes":
+        """The same with so many test tasks."""
+        return replace(self, test_tasks=count)
+
     def held_out_with_unknown(self, split: Split) -> TaskSet:
         """Held-out tasks that ask about unknown classes, too: these query rows have the label −1.
 
