@@ -5,6 +5,7 @@ import pytest
 from bmaml.errors import BmamlError
 from bmaml.rl.envs.registry import ENVIRONMENTS
 from bmaml.rl.meta import TRPO, Chaser
+from bmaml.rl.meta.distance import DistanceUpdate
 from bmaml.rl.presets import METHODS
 from bmaml.rl.settings import Settings
 
@@ -15,7 +16,7 @@ def test_the_papers_exceptions():
     assert Settings("navigation", "svpg-chaser").resolved().temperature == 0.1
     assert Settings("navigation").resolved().iterations == 100
     cheetah = Settings("cheetah-velocity", "svpg-chaser").resolved()
-    assert (cheetah.episodes, cheetah.meta_step_size, cheetah.temperature) == (10, 0.01, 1.0)
+    assert (cheetah.episodes, cheetah.meta_step_size, cheetah.temperature) == (10, 0.001, 1.0)
 
 
 def test_what_is_said_stands():
@@ -38,6 +39,14 @@ def test_the_bound_is_trpos_and_the_authors_adam_has_its_own_step():
     chaser = Settings(method="svpg-chaser", settings="authors").build_method().meta
     assert isinstance(chaser, Chaser)
     assert (chaser.step_size, chaser.squared) == (0.001, False)
+
+
+@pytest.mark.parametrize("choice", ["paper", "authors"])
+@pytest.mark.parametrize("method", ["svpg-chaser", "vpg-reptile"])
+def test_a_step_of_adam_that_is_asked_for_is_taken(method, choice):
+    built = Settings(method=method, settings=choice, meta_step_size=0.02).build_method().meta
+    assert isinstance(built, DistanceUpdate)
+    assert (built.step_size, built.squared) == (0.02, choice == "paper")
 
 
 @pytest.mark.parametrize(

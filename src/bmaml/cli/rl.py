@@ -46,7 +46,7 @@ class ReinforcementLearning:
     step_size: float = 0.1
     """of the inner update"""
     meta_step_size: float | None = None
-    """TRPO's bound on the divergence, or Adam's step size (default: the paper's)"""
+    """TRPO's bound on the divergence (default: the paper's), or Adam's step size (default: 0.001)"""
     seed: int = 0
     """seed of everything that is drawn"""
     threads: int | None = None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from bmaml.errors import BmamlError
 from bmaml.rl.envs.environment import TaskEnvironment
 from bmaml.rl.envs.registry import make_environment
-from bmaml.rl.presets import METHODS, Method
+from bmaml.rl.presets import ADAM_STEPS, METHODS, Method
 
 # Where the paper sets η to 0.1 (Appendix, "Experimental Details"); elsewhere it is 1.
 COLD = {
@@ -22,7 +22,7 @@ class PaperSettings(NamedTuple):
 
     iterations: int = 200
     episodes: int = 10
-    meta_step_size: float = 0.01
+    meta_step_size: float = 0.01  # TRPO's bound
 
 
 PAPER: dict[str, PaperSettings] = {
@@ -77,11 +77,12 @@ class Settings:
         """The same with the paper's number wherever none was given; refuses what makes no sense."""
         paper = PAPER.get(self.environment, PaperSettings())
         cold = (self.environment, self.method) in COLD
+        meta_step = ADAM_STEPS.get(self.method, paper.meta_step_size)
         full = replace(
             self,
             iterations=_or(self.iterations, paper.iterations),
             episodes=_or(self.episodes, paper.episodes),
-            meta_step_size=_or(self.meta_step_size, paper.meta_step_size),
+            meta_step_size=_or(self.meta_step_size, meta_step),
             temperature=_or(self.temperature, 0.1 if cold else 1.0),
         )
         full._check()

@@ -30,7 +30,7 @@ class DistanceUpdate(MetaUpdate):
         squared: the squared Euclidean distance of the paper, or the plain one of the authors' code.
     """
 
-    step_size: float = 0.01
+    step_size: float = 0.001
     squared: bool = True
 
     @abstractmethod
