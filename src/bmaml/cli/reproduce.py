@@ -90,8 +90,9 @@ class ReproduceNavigation(Reproduce):
 class ReproduceLocomotionTRPO(Reproduce):
     """Cheetah and ant with TRPO as meta-update: SVPG against VPG. Needs MuJoCo."""
 
-    scale: Literal["reduced", "paper"] = "reduced"
-    """reduced: few tasks and iterations, an hour or so; paper: days on two cores"""
+    scale: Literal["reduced", "half", "paper"] = "reduced"
+    """reduced: few tasks and iterations, an hour or so; half: the cheetah with the paper's settings for
+    100 iterations, hours; paper: days on two cores"""
     out: Path = Path("runs/locomotion-trpo")
     """where results, tables and pictures go"""
 
@@ -107,8 +108,9 @@ class ReproduceLocomotionTRPO(Reproduce):
 class ReproduceLocomotionChaser(Reproduce):
     """Cheetah and ant without TRPO: SVPG and the chaser loss against VPG and Reptile. Needs MuJoCo."""
 
-    scale: Literal["reduced", "paper"] = "reduced"
-    """reduced: few tasks and iterations, an hour or so; paper: days on two cores"""
+    scale: Literal["reduced", "half", "paper"] = "reduced"
+    """reduced: few tasks and iterations, an hour or so; half: the cheetah with the paper's settings for
+    100 iterations, hours; paper: days on two cores"""
     out: Path = Path("runs/locomotion-chaser")
     """where results, tables and pictures go"""
 

@@ -20,9 +20,18 @@ REDUCED = replace(
     held_out_tasks=10,
     validations=10,
 )
-TRPO_SCALES = {"reduced": REDUCED, "paper": PAPER}
+# All of the paper's settings for half of its iterations: the cheetah in hours.
+HALF = replace(
+    PAPER,
+    environments=("cheetah-velocity", "cheetah-direction"),
+    methods=(("vpg-trpo", 5), ("svpg-trpo", 5)),
+    seeds=(0,),
+    iterations=100,
+)
+TRPO_SCALES = {"reduced": REDUCED, "half": HALF, "paper": PAPER}
 CHASER_SCALES = {
     "reduced": replace(REDUCED, methods=(("vpg-reptile", 3), ("svpg-chaser", 3))),
+    "half": replace(HALF, methods=(("vpg-reptile", 5), ("svpg-chaser", 5))),
     "paper": replace(PAPER, methods=DISTANCE),
 }
 
