@@ -143,6 +143,30 @@ def test_the_registered_environments_can_be_made():
     assert steps == 200
 
 
+@pytest.mark.parametrize(
+    ("goal", "task", "message"),
+    [
+        ("direction", 7.0, "a direction is -1 or 1"),
+        ("velocity", np.nan, "a velocity is a finite number"),
+    ],
+)
+def test_a_task_that_there_is_not_is_refused(goal, task, message):
+    with pytest.raises(BmamlError, match=message):
+        LocomotionTask("cheetah", goal, task=task)
+    with pytest.raises(BmamlError, match=message):
+        LocomotionTask("cheetah", goal).reset(options={"task": task})
+
+
+def test_tasks_are_drawn_without_jax_which_would_hang_in_a_forked_process(monkeypatch):
+    world = LocomotionTask("cheetah", "velocity")
+    monkeypatch.setattr(jax.random, "key", None)
+    seen, drawn = zip(*(world.reset(seed=seed) for seed in (1, 1, 2)), strict=True)
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert 0.0 <= drawn[0]["task"] <= 2.0
+    assert abs(LocomotionTask("cheetah", "direction").reset(seed=0)[1]["task"]) == 1.0
+
+
 def test_nan_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # MuJoCo writes a log where it runs.
     world = Locomotion("cheetah", "velocity")

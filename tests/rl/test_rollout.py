@@ -63,3 +63,14 @@ def test_nan_from_a_simulator_is_told():
     tasks = draw_tasks(ENVIRONMENT, jax.random.key(1), 1)
     with pytest.raises(BmamlError, match="NaN or infinity at step 1"):
         make_rollout(HostNavigation(spoil=True), POLICY, 1)(particles, tasks, KEY)
+
+
+def test_nan_from_a_reset_is_told():
+    class Lost(HostNavigation):
+        def reset(self, tasks, keys):
+            return np.full_like(super().reset(tasks, keys), np.nan)
+
+    particles = for_tasks(initial_particles(1), 1)
+    tasks = draw_tasks(ENVIRONMENT, jax.random.key(1), 1)
+    with pytest.raises(BmamlError, match="first observations are NaN"):
+        make_rollout(Lost(), POLICY, 1)(particles, tasks, KEY)

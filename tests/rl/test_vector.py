@@ -73,12 +73,17 @@ class Boundless(Line):
     action_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)
 
 
+class Steps(Line):
+    action_space = gymnasium.spaces.Box(0, 4, (1,), np.int64)
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
         (Buttons, "actions are Discrete"),
         (Picture, "observations are Box"),
         (Boundless, "have no bounds"),
+        (Steps, "actions are whole numbers"),
     ],
 )
 def test_spaces_that_do_not_fit_are_told(kind, message):
@@ -88,3 +93,30 @@ def test_spaces_that_do_not_fit_are_told(kind, message):
             draw_task=lambda key: key,
             horizon=5,
         )
+
+
+@pytest.mark.parametrize(
+    ("make", "horizon", "message"),
+    [
+        (lambda count: Line(), 5, "made a Line, which is no vector environment"),
+        (lambda count: gymnasium.vector.SyncVectorEnv([Line] * count), 0, "horizon is 0"),
+        (
+            lambda count: gymnasium.vector.SyncVectorEnv(
+                [Line] * count, autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED
+            ),
+            5,
+            "does not begin anew by itself",
+        ),
+    ],
+)
+def test_environments_that_cannot_be_played_are_told(make, horizon, message):
+    with pytest.raises(BmamlError, match=message):
+        VectorTasks(make, draw_task=lambda key: key, horizon=horizon)
+
+
+def test_a_policy_that_has_lost_its_mind_does_not_reach_the_environment():
+    tasks = line_tasks()
+    tasks.reset(np.zeros(2), jax.random.split(jax.random.key(0), 2))
+    with pytest.raises(BmamlError, match="action is NaN"):
+        tasks.step(np.array([[0.0], [np.nan]], np.float32), np.ones(2, bool))
+    tasks.step(np.array([[0.0], [np.nan]], np.float32), np.array([True, False]))

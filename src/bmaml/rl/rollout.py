@@ -147,6 +147,11 @@ class _HostRollout:
 
         active = np.ones(total, bool)
         now = environment.reset(jax.tree.map(np.asarray, every), reset_keys)
+        if not np.all(np.isfinite(now)):
+            raise BmamlError(
+                "The environment's first observations are NaN or infinite: look at what it returns "
+                "from a reset."
+            )
         for time in range(horizon):
             # Where no episode is over, nothing needs to be picked out.
             playing = slice(None) if active.all() else active

@@ -1,10 +1,13 @@
 """Two kinds of environment, functional and on the host, that both draw tasks and play episodes."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
+
+NAN_ACTION = "A policy's action is NaN or infinite: use a smaller step size or fewer inner steps."
 
 
 class Step(NamedTuple):
@@ -33,6 +36,15 @@ class TaskEnvironment(ABC):
     @abstractmethod
     def draw_task(self, key: Key[Array, ""]) -> PyTree:
         """One task: arrays that say what sets it apart."""
+
+    def describe(self) -> dict[str, Any]:
+        """Its kind and numbers, so that a run does not go on in another environment."""
+        told = {"horizon": self.horizon, "observations": self.observation_size}
+        told |= {"actions": self.action_size}
+        if is_dataclass(self):
+            settings = {one.name: getattr(self, one.name) for one in fields(self)}
+            told |= {key: one for key, one in settings.items() if isinstance(one, int | float | str)}
+        return {"kind": type(self).__name__, **told}
 
 
 class Environment(TaskEnvironment):

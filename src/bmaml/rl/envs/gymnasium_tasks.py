@@ -7,10 +7,10 @@ Importing this module registers them, and so does a name with the module before 
 from typing import Any
 
 import gymnasium
-import jax
 import numpy as np
 
-from bmaml.rl.envs.locomotion import Locomotion
+from bmaml.errors import BmamlError
+from bmaml.rl.envs.locomotion import POSITION_NOISE, VELOCITY_NOISE, Locomotion
 
 
 class LocomotionTask(gymnasium.Env):
@@ -36,7 +36,8 @@ class LocomotionTask(gymnasium.Env):
         render_mode: None = None,
     ):
         self.tasks = Locomotion(robot, goal, physics=physics, threads=1)
-        self.fixed, self.render_mode = task, render_mode
+        self.fixed = None if task is None else self._checked(task)
+        self.render_mode = render_mode
         size = self.tasks.observation_size
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.tasks.action_size,), np.float32)
@@ -46,11 +47,16 @@ class LocomotionTask(gymnasium.Env):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
-        key = jax.random.key(int(self.np_random.integers(2**31)))
-        task_key, reset_key = jax.random.split(key)
         named = (options or {}).get("task", self.fixed)
-        task = float(self.tasks.draw_task(task_key)) if named is None else float(named)
-        observations = self.tasks.reset(np.array([task]), reset_key[None])
+        task = self._draw() if named is None else self._checked(named)
+        tasks, noise = self.tasks, POSITION_NOISE[self.tasks.physics]
+        # With Gymnasium's generator, not JAX, which hangs in a process that was forked after its use.
+        if tasks.physics == "gymnasium":
+            moved = self.np_random.uniform(-noise, noise, tasks.start.shape)
+        else:
+            moved = noise * self.np_random.standard_normal(tasks.start.shape)
+        velocities = VELOCITY_NOISE * self.np_random.standard_normal(tasks.model.nv)
+        observations = tasks.reset_to(np.array([task]), (tasks.start + moved)[None], velocities[None])
         return observations[0], {"task": task}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -59,6 +65,20 @@ class LocomotionTask(gymnasium.Env):
         observations, rewards, ended = self.tasks.step(actions, np.ones(1, bool))
         info = {"task": float(self.tasks.tasks[0]), "x_velocity": float(self.tasks.sensors[0, 0])}
         return observations[0], float(rewards[0]), bool(ended[0]), False, info
+
+    def _draw(self) -> float:
+        """A goal of the paper's distribution."""
+        if self.tasks.goal == "velocity":
+            return float(self.np_random.uniform(0.0, self.tasks.robot.fastest_goal))
+        return float(self.np_random.choice([-1.0, 1.0]))
+
+    def _checked(self, task: Any) -> float:
+        """The task that was named, if there is such a one."""
+        if self.tasks.goal == "direction" and task not in (-1, 1):
+            raise BmamlError(f"task is {task!r}; a direction is -1 or 1.")
+        if not (isinstance(task, int | float | np.number) and np.isfinite(task)):
+            raise BmamlError(f"task is {task!r}; a velocity is a finite number.")
+        return float(task)
 
     def close(self) -> None:
         """Let go of the simulation."""

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from bmaml.errors import BmamlError
-from bmaml.rl.envs.environment import HostEnvironment, HostStep
+from bmaml.rl.envs.environment import NAN_ACTION, HostEnvironment, HostStep
 from bmaml.rl.envs.robots import ROBOTS, import_mujoco, initial_positions, load_model
 
 SUBSTEPS = {"authors": 1, "gymnasium": 5}
@@ -58,11 +58,19 @@ class Locomotion(HostEnvironment):
         self.action_size = self.model.nu
         stages = self.mujoco.mjtStage
         self.stage = int(stages.mjSTAGE_ACC if self.robot.contact_cost > 0 else stages.mjSTAGE_VEL)
+        kinds = self.mujoco.mjtWarning
+        bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC, kinds.mjWARN_BADCTRL)
+        self.unstable = [int(kind) for kind in bad]
         self.torso = self.model.body("torso").id
         self.batch: Any = None
         self.draw_noise = self._noise()
         self._open(1)
         self.observation_size = self.observe().shape[1]
+
+    def describe(self) -> dict[str, Any]:
+        """Its kind and numbers, with the robot."""
+        told = {"robot": self.robot.file, "goal": self.goal, "physics": self.physics}
+        return {**super().describe(), **told}
 
     def draw_task(self, key: Key[Array, ""]) -> Float[Array, ""]:
         """A goal velocity, or a direction."""
@@ -101,16 +109,14 @@ class Locomotion(HostEnvironment):
     ) -> HostStep:
         """Simulate the active episodes."""
         if not np.all(np.isfinite(actions[active])):
-            raise BmamlError(
-                "A policy's action is NaN or infinite: use a smaller step size or fewer inner steps."
-            )
+            raise BmamlError(NAN_ACTION)
         actions = np.clip(np.asarray(actions, np.float64), -1.0, 1.0)
         if active.all():
             ids, self.controls[:] = None, actions
         else:
             ids, self.controls[active] = np.flatnonzero(active).astype(np.int32), actions[active]
         self.batch.step(ids, nstep=SUBSTEPS[self.physics], stage=self.stage)
-        if np.any(self.batch.warning[active]):
+        if np.any(self.batch.warning[:, self.unstable][active]):
             raise BmamlError(
                 "MuJoCo met NaN in an unstable simulation: the policies' actions are too violent for "
                 "it; use a smaller step size or fewer inner steps."

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from bmaml.errors import BmamlError
-from bmaml.rl.envs.environment import HostEnvironment, HostStep
+from bmaml.rl.envs.environment import NAN_ACTION, HostEnvironment, HostStep
 
 
 class VectorTasks(HostEnvironment):
@@ -39,14 +39,25 @@ class VectorTasks(HostEnvironment):
         horizon: int,
         set_tasks: Callable[[Any, PyTree], None] | None = None,
     ):
+        if horizon < 1:
+            raise BmamlError(f"horizon is {horizon}; an episode has at least 1 step.")
         self.make, self.draw, self.set_tasks, self.horizon = make, draw_task, set_tasks, horizon
         self.environment = make(1)
-        seen, moves = (
-            self.environment.single_observation_space,
-            self.environment.single_action_space,
-        )
+        if not hasattr(self.environment, "single_action_space"):
+            raise BmamlError(
+                f"`make` made a {type(self.environment).__name__}, which is no vector environment: let "
+                "it return gymnasium.make_vec(…) or gymnasium.vector.SyncVectorEnv([…])."
+            )
+        self._require_autoreset()
+        seen = self.environment.single_observation_space
+        moves = self.environment.single_action_space
         _require_box("observations", seen)
         _require_box("actions", moves)
+        if not np.issubdtype(moves.dtype, np.floating):
+            raise BmamlError(
+                f"The environment's actions are whole numbers ({moves.dtype}), and a Gaussian policy's "
+                "are not: wrap it to take others."
+            )
         if not (np.all(np.isfinite(moves.low)) and np.all(np.isfinite(moves.high))):
             raise BmamlError("The environment's actions have no bounds: wrap it to give them some.")
         self.low, self.high, self.action_type = moves.low, moves.high, moves.dtype
@@ -83,6 +94,8 @@ class VectorTasks(HostEnvironment):
         active: Bool[np.ndarray, " episode"],
     ) -> HostStep:
         """Step all copies; what those do that are over is not looked at."""
+        if not np.all(np.isfinite(actions[active])):
+            raise BmamlError(NAN_ACTION)
         share = 0.5 * (np.clip(actions, -1.0, 1.0) + 1.0)
         moves = (self.low + share * (self.high - self.low)).astype(self.action_type)
         observations, rewards, terminated, truncated, _ = self.environment.step(moves)
@@ -91,6 +104,15 @@ class VectorTasks(HostEnvironment):
             np.asarray(rewards, np.float64),
             np.asarray(terminated, bool) | np.asarray(truncated, bool),
         )
+
+    def _require_autoreset(self) -> None:
+        """Copies whose episode is over are stepped on until all are."""
+        mode = (self.environment.metadata or {}).get("autoreset_mode")
+        if getattr(mode, "name", None) == "DISABLED":
+            raise BmamlError(
+                "The vector environment does not begin anew by itself (AutoresetMode.DISABLED): make "
+                "it with another autoreset mode."
+            )
 
     def close(self) -> None:
         """Close the vector environment."""
