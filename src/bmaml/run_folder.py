@@ -151,7 +151,7 @@ def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _require_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """The settings a run goes on with must be those it began with."""
     for name, value in now.items():
-        if name in ("learner", "tasks"):
+        if name in ("learner", "tasks", "environment"):
             if name not in before:
                 continue  # Folders of earlier versions do not say what these were.
             value = as_far_as_told(before[name], value)

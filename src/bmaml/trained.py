@@ -22,7 +22,15 @@ from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet
 from bmaml.training_log import read_log
-from bmaml.training_state import Example, Snapshot, State, begin, describe, pick
+from bmaml.training_state import (
+    Example,
+    Snapshot,
+    State,
+    begin,
+    describe,
+    pick,
+    require_validated,
+)
 
 
 class Compiled:
@@ -228,6 +236,8 @@ class Trained:
             if entry["step"] <= int(snapshot.state.step)
         ]
         index = 0 if seed is None else seeds.index(seed)
+        if which == "best":
+            require_validated(run.path, *pick(snapshot, index))
         return of_seed(
             snapshot, index, seeds[index], learner, entries, example, Compiled(learner), which
         )

@@ -1,12 +1,14 @@
 """What a training carries from one meta-update to the next, and the keys that drive it."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from bmaml.errors import RunError
 from bmaml.learner import Learner
 from bmaml.tasks.task import Data
 
@@ -113,6 +115,15 @@ def pick(snapshot: Snapshot, index: int) -> Snapshot:
     state, best = snapshot
     one = jax.tree.map(lambda leaf: leaf[index], (state._replace(step=state.loss_total), best))
     return Snapshot(one[0]._replace(step=state.step), one[1])
+
+
+def require_validated(folder: Path, last: State, best: Best) -> None:
+    """Refuse to take the particles of a run's beginning for its best ones; of one seed."""
+    if int(best.step) == 0 < int(last.step):
+        raise RunError(
+            f"{folder} has no validated particles yet, only those of update {int(last.step)}: resume "
+            "the run, or take the last ones (which='last', on the command line --checkpoint last)."
+        )
 
 
 def describe(particles: PyTree) -> list[str]:

@@ -243,6 +243,11 @@ def test_policies_are_trained_scored_and_refused_like_everything_else(tmp_path):
     assert {"return_best", "return_mean", "return_best_before", "return_mean_before"} <= set(scores)
     assert picture.stat().st_size > 1000
     one_sentence(bmaml("evaluate", folder, "--render", tmp_path / "paths.avi"), "paths.avi")
+    one_sentence(bmaml("evaluate", folder, "--data", "somewhere.csv"), "--data is for runs on data")
+    # A log that is lost leaves nothing to tell, and the particles as they are.
+    (folder / "log.jsonl").write_text("")
+    resumed = bmaml("rl", "navigation", *longer, "--out", folder, *small, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
     other = tmp_path / "other"
     one_sentence(bmaml("rl", "navigation", "--out", other, "--particles", 0), "at least 1")
     one_sentence(bmaml("rl", "navigation", "--out", other, "--validate-every", 0), "at least 1")

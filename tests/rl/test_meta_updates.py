@@ -8,6 +8,7 @@ import pytest
 from bmaml.distances import paired_squared
 from bmaml.kernels import rbf
 from bmaml.rl.inner import svpg, vpg
+from bmaml.rl.kernels import authors_kernel
 from bmaml.rl.meta import TRPO, Chaser, Reptile
 from bmaml.rl.meta.trust_region import Problem, company_of
 from tests.helpers import as_float64
@@ -17,6 +18,8 @@ from tests.rl.small import POLICY, initial_particles, meta_batch
 INNER = {"vpg": vpg(0.1), "svpg": svpg(0.1, temperature=0.5, kernel=rbf(3.0))}
 UPDATES = {"trpo": TRPO(), "chaser": Chaser(0.01), "reptile": Reptile(0.01)}
 ALL_INNER = pytest.mark.parametrize("inner", list(INNER))
+# Of three particles, through a bandwidth that depends on them.
+AUTHORS = svpg(0.1, temperature=0.1, kernel=authors_kernel())
 
 
 def leaves_equal(left, right):
@@ -54,17 +57,15 @@ def test_an_update_is_finite_and_moves(name, inner):
     assert not leaves_equal(moved, particles)
 
 
-@ALL_INNER
 @pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("inner", [*INNER.values(), AUTHORS], ids=[*INNER, "svpg-authors"])
 def test_the_surrogates_gradient_matches_finite_differences(inner, steps):
     with jax.enable_x64(True):
-        particles = as_float64(initial_particles(2))
-        batch = as_float64(meta_batch(2, 2, inner_steps=steps))
-        direction = as_float64(initial_particles(2, seed=7))
+        particles = as_float64(initial_particles(3))
+        batch = as_float64(meta_batch(2, 3, inner_steps=steps))
+        direction = as_float64(initial_particles(3, seed=7))
         # The old policies stay where they were, elsewhere than the point of differentiation.
-        problem = Problem.together(
-            POLICY, INNER[inner], as_float64(initial_particles(2, seed=3)), batch
-        )
+        problem = Problem.together(POLICY, inner, as_float64(initial_particles(3, seed=3)), batch)
         gradient = jax.jit(jax.grad(lambda these: problem.loss(these)[0]))(particles)
         loss = jax.jit(lambda these: problem.loss(these)[0])
         expected = directional(loss, particles, direction)
@@ -78,17 +79,19 @@ def test_curvature_products_are_those_of_the_divergences_hessian(inner):
         batch = as_float64(meta_batch(2, 2))
         vector = as_float64(initial_particles(2, seed=7))
         problem = Problem.together(POLICY, INNER[inner], particles, batch)
-        product = jax.jit(problem.curvature_product)(particles, vector)
-        slope = jax.jit(jax.grad(lambda these: problem.loss(these)[1]))
-        size = 1e-5
-        ahead, behind = (
-            slope(
-                jax.tree.map(lambda leaf, move, sign=sign: leaf + sign * size * move, particles, vector)
-            )
-            for sign in (1, -1)
-        )
-        for one, plus, minus in zip(*map(jax.tree.leaves, (product, ahead, behind)), strict=True):
-            np.testing.assert_allclose(one, (plus - minus) / (2 * size), atol=1e-7)
+        require_exact_product(problem, particles, vector)
+
+
+def require_exact_product(problem, particles, vector, size=1e-5):
+    """The product is how the gradient of the divergence changes along the vector."""
+    product = jax.jit(problem.curvature_product)(particles, vector)
+    slope = jax.jit(jax.grad(lambda these: problem.loss(these)[1]))
+    ahead, behind = (
+        slope(jax.tree.map(lambda leaf, move, sign=sign: leaf + sign * size * move, particles, vector))
+        for sign in (1, -1)
+    )
+    for one, plus, minus in zip(*map(jax.tree.leaves, (product, ahead, behind)), strict=True):
+        np.testing.assert_allclose(one, (plus - minus) / (2 * size), atol=1e-7)
 
 
 @ALL_INNER
@@ -145,6 +148,8 @@ def test_one_particle_among_others_that_are_held(steps):
         problem = Problem.of_one(POLICY, inner, company, jnp.asarray(1), own, played)
         np.testing.assert_allclose(problem.old.mean, whole.old.mean[:, 1:2], atol=1e-12)
 
+        require_exact_product(problem, own, as_float64(initial_particles(1, seed=8)))
+
         elsewhere = jax.tree.map(lambda leaf: leaf + 0.1, own)
         direction = as_float64(initial_particles(1, seed=7))
         loss = jax.jit(lambda these: problem.loss(these)[0])
@@ -159,6 +164,14 @@ def test_interacting_particles_can_have_a_region_each():
     assert report.accepted == 1
     assert 0 < report.divergence <= 0.01
     assert not leaves_equal(moved, particles)
+
+
+def test_a_gradient_that_is_not_finite_is_no_rejected_step():
+    """The surrogate of one task is, and its gradient is not: the run has to be told."""
+    particles, batch = initial_particles(1), meta_batch(1, 1)
+    spoilt = batch.support[0]._replace(advantages=jnp.full_like(batch.support[0].advantages, 1e38))
+    _, _, report = run(TRPO(), INNER["vpg"], particles, batch._replace(support=(spoilt,)))
+    assert not report.finite
 
 
 @ALL_INNER

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,10 +11,11 @@ import jax
 import numpy as np
 import pytest
 
-from bmaml.errors import DivergedError, RunError
-from bmaml.rl import Settings, TrainedPolicies, fit
+from bmaml.errors import BmamlError, DivergedError, Interrupted, RunError
+from bmaml.rl import Settings, TrainedPolicies, fit, gaussian_policy
 from bmaml.rl.envs import Navigation
 from bmaml.rl.play import summarise
+from bmaml.rl.train import Iterations
 from tests.rl.small import ENVIRONMENT, POLICY, HostNavigation
 
 SETTINGS = Settings(
@@ -64,6 +66,44 @@ def test_a_folder_is_all_that_is_needed_to_go_on(run):
 def test_another_policy_is_refused(run):
     with pytest.raises(RunError, match="trained with another policy"):
         TrainedPolicies.load(run[1], environment=ENVIRONMENT)
+
+
+def test_another_environment_is_refused(run):
+    shorter = replace(ENVIRONMENT, horizon=5)
+    with pytest.raises(RunError, match=r"environment\.horizon of 6, not 5"):
+        TrainedPolicies.load(run[1], environment=shorter, policy=POLICY)
+    with pytest.raises(RunError, match=r"environment\.horizon is 6, not 5"):
+        fit(SETTINGS, out=run[1], resume=True, **{**OPTIONS, "environment": shorter})
+
+
+def test_a_policy_of_other_actions_is_refused():
+    with pytest.raises(BmamlError, match="actions have 3 numbers, those of the environment 2"):
+        fit(SETTINGS, **{**OPTIONS, "policy": gaussian_policy(3)})
+
+
+def test_particles_that_were_never_validated_are_not_the_best(tmp_path, monkeypatch):
+    """Ctrl-C in the first interval saves the run, and nothing that one would want to use."""
+
+    def interrupted(self, state, end):
+        os.kill(os.getpid(), signal.SIGINT)
+        return advance(self, state, int(state.step) + 1)
+
+    advance = Iterations.__call__
+    monkeypatch.setattr(Iterations, "__call__", interrupted)
+    with pytest.raises(Interrupted):
+        fit(SETTINGS, out=tmp_path / "rl", **OPTIONS)
+    given = {"environment": ENVIRONMENT, "policy": POLICY}
+    with pytest.raises(RunError, match="no validated particles yet, only those of update 1"):
+        TrainedPolicies.load(tmp_path / "rl", **given)
+    assert TrainedPolicies.load(tmp_path / "rl", which="last", **given).iteration == 1
+
+
+@pytest.mark.parametrize(
+    ("tasks", "steps", "message"), [(0, None, "tasks is 0"), (1, -1, "steps is -1")]
+)
+def test_numbers_of_an_evaluation_that_mean_nothing_are_refused(run, tasks, steps, message):
+    with pytest.raises(ValueError, match=message):
+        run[0].evaluate(tasks, steps=steps)
 
 
 def test_a_run_that_was_stopped_continues_bit_for_bit(run, tmp_path):

@@ -57,6 +57,9 @@ def test_a_step_of_adam_that_is_asked_for_is_taken(method, choice):
         ({"physics": "lunar"}, "Unknown physics 'lunar'"),
         ({"particles": 0}, "particles is 0"),
         ({"temperature": -1.0}, "temperature is -1"),
+        ({"temperature": float("inf")}, "temperature is inf"),
+        ({"meta_step_size": float("inf")}, "meta_step_size is inf"),
+        ({"threads": -3}, "threads is -3; it must be at least 1"),
         ({"discount": 1.5}, "discount is 1.5"),
     ],
 )

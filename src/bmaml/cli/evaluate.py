@@ -25,7 +25,7 @@ class Evaluate:
     """
 
     folder: tyro.conf.Positional[Path]
-    """a run folder written by `bmaml train`"""
+    """a run folder written by `bmaml train` or `bmaml rl`"""
     steps: int | None = None
     """adaptation steps (default: as trained)"""
     checkpoint: Literal["best", "last"] = "best"
@@ -84,11 +84,17 @@ class Evaluate:
     def _policies(self) -> None:
         """Returns on test tasks, before and after adaptation."""
         from bmaml.cli.output import print_scores
+        from bmaml.errors import BmamlError
         from bmaml.rl import TrainedPolicies
         from bmaml.rl.render import render, require_picture_name
 
         if self.render is not None:
             require_picture_name(self.render)
+        for name, given in {"--data": self.data, "--support-rows": self.support_rows}.items():
+            if given is not None:
+                raise BmamlError(
+                    f"{name} is for runs on data, and this one holds policies: leave it out."
+                )
         require_drawn(self.test_tasks)
         trained = TrainedPolicies.load(self.folder, which=self.checkpoint)
         asked = {} if self.test_tasks is None else {"tasks": self.test_tasks}

@@ -1,5 +1,6 @@
 """`bmaml rl`: meta-reinforcement learning."""
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -50,7 +51,7 @@ class ReinforcementLearning:
     seed: int = 0
     """seed of everything that is drawn"""
     threads: int | None = None
-    """threads for physics (default: one for each core); no result depends on it"""
+    """threads for physics (default: one for each core); no bit of the result depends on it"""
     resume: bool = False
     """go on with an interrupted run"""
     quiet: bool = False
@@ -86,10 +87,13 @@ class ReinforcementLearning:
         )
 
     def _tell(self, trained: "TrainedPolicies") -> None:
-        best = next(entry for entry in trained.history if entry["step"] == trained.iteration)
-        reached = best["validation"]["return_best"]
+        entries = {entry["step"]: entry for entry in trained.history}
+        told = "no validation was finite, so the first particles are kept"
+        if trained.iteration in entries:
+            reached = entries[trained.iteration]["validation"]["return_best"]
+            told = f"the best particle's return on validation tasks is {reached:.2f}"
+            told += f", at iteration {trained.iteration}"
+        folder = shlex.quote(str(self.out))
         print(
-            f"Trained {trained.settings.iterations} iterations; the best particle's return on "
-            f"validation tasks is {reached:.2f}, at iteration {trained.iteration}. "
-            f"Next: bmaml evaluate {self.out}"
+            f"Trained {trained.settings.iterations} iterations; {told}. Next: bmaml evaluate {folder}"
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 from jaxtyping import PyTree
 
-from bmaml.errors import DivergedError
+from bmaml.errors import DivergedError, RunError
 from bmaml.experiments.grid import Part, Scale
 from bmaml.experiments.result_files import (
     commit,
@@ -111,9 +111,10 @@ class Training:
 
     def keep_what_validated_best(self, error: DivergedError, progress: bool) -> None:
         """Of a training that diverged; if it did so before any validation, there is nothing to keep."""
-        trained = Trained.load(self.folder)
-        if trained.step == 0:
-            raise error
+        try:
+            trained = Trained.load(self.folder)
+        except RunError:
+            raise error from None
         if progress:
             print(f"{self}: {error} What validated best, update {trained.step}, is kept.")
         self.keep(trained, diverged=int(trained.last.step) + 1)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from bmaml.checks import require_counts, require_whole
 from bmaml.rl.play import Player, summarise
 from bmaml.rl.rollout import draw_tasks
 
@@ -36,6 +37,9 @@ def returns_by_task(
     steps: int | None = None,
 ) -> Float[Array, "steps task particle"]:
     """The mean return of every held-out task and particle after 0, 1, … steps of adaptation."""
+    require_counts(tasks=count)
+    if steps is not None:
+        require_whole(steps=steps)
     task_key, play_key = jax.random.split(jax.random.key(SPLITS[split]))
     tasks = draw_tasks(player.environment, task_key, count)
     blocks = [

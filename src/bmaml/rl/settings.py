@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from bmaml.checks import require_counts, require_positive
 from bmaml.errors import BmamlError
 from bmaml.rl.envs.environment import TaskEnvironment
 from bmaml.rl.envs.registry import make_environment
@@ -52,7 +53,8 @@ class Settings:
         physics: of locomotion, "authors" (one physics step for each action) or "gymnasium" (five).
         held_out_tasks: that returns are reported on, before and after adaptation.
         seed: of everything that is drawn.
-        threads: for physics; None is one for each core. No bit of the result depends on it.
+        threads: for physics; None is one for each core. No bit of the result depends on it. (On the
+            number of cores that XLA computes with, last bits do.)
     """
 
     environment: str = "navigation"
@@ -110,12 +112,15 @@ class Settings:
             raise BmamlError(f"Unknown settings {self.settings!r}: use 'paper' or 'authors'.")
         if self.physics not in ("authors", "gymnasium"):
             raise BmamlError(f"Unknown physics {self.physics!r}: use 'authors' or 'gymnasium'.")
-        for name in ("particles", "iterations", "tasks", "episodes", "inner_steps", "held_out_tasks"):
-            if getattr(self, name) < 1:
-                raise BmamlError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        for name in ("step_size", "meta_step_size", "temperature"):
-            if not getattr(self, name) > 0:
-                raise BmamlError(f"{name} is {getattr(self, name)}; it must be positive.")
+        counts = ("particles", "iterations", "tasks", "episodes", "inner_steps", "held_out_tasks")
+        sizes = ("step_size", "meta_step_size", "temperature")
+        try:
+            require_counts(**{name: getattr(self, name) for name in counts})
+            require_positive(**{name: getattr(self, name) for name in sizes})
+            if self.threads is not None:
+                require_counts(threads=self.threads)
+        except ValueError as error:
+            raise BmamlError(str(error)) from error
         for name in ("discount", "smoothing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BmamlError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1.")

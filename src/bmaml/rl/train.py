@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from bmaml import particles as sets
 from bmaml.checks import require_seeds
+from bmaml.errors import BmamlError
 from bmaml.rl.envs.environment import TaskEnvironment
 from bmaml.rl.evaluation import held_out_returns
 from bmaml.rl.play import Player, summarise
@@ -81,7 +82,7 @@ def fit(
     require_seeds([settings.seed])
     assert settings.iterations is not None
     world = settings.build_environment() if environment is None else environment
-    policy = gaussian_policy(world.action_size) if policy is None else policy
+    policy = policy_for(world, policy)
     method = settings.build_method()
     every = max(1, settings.iterations // 20) if validate_every is None else validate_every
     if every < 1:
@@ -97,6 +98,7 @@ def fit(
     like = jax.eval_shape(start)
     written = {
         "description": describe_run(settings),
+        "environment": world.describe(),
         "steps": settings.iterations,
         "seeds": [settings.seed],
         "validate_every": every,
@@ -135,6 +137,19 @@ def fit(
         int(snapshot.best.step[0]),
         entries,
     )
+
+
+def policy_for(environment: TaskEnvironment, policy: GaussianPolicy | None) -> GaussianPolicy:
+    """The paper's policy for these actions, or the given one if it fits them."""
+    size = environment.action_size
+    if policy is None:
+        return gaussian_policy(size)
+    if policy.action_size != size:
+        raise BmamlError(
+            f"The policy's actions have {policy.action_size} numbers, those of the environment {size}: "
+            f"make it with gaussian_policy({size})."
+        )
+    return policy
 
 
 def describe_run(settings: Settings) -> dict[str, Any]:

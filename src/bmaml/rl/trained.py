@@ -14,11 +14,11 @@ from bmaml.errors import RunError
 from bmaml.rl.envs.environment import TaskEnvironment
 from bmaml.rl.evaluation import held_out_returns
 from bmaml.rl.play import Player
-from bmaml.rl.policy import GaussianPolicy, gaussian_policy
+from bmaml.rl.policy import GaussianPolicy
 from bmaml.rl.settings import Settings
-from bmaml.run_folder import RunFolder, read_description
+from bmaml.run_folder import RunFolder, as_far_as_told, difference, read_description
 from bmaml.training_log import read_log
-from bmaml.training_state import describe
+from bmaml.training_state import describe, pick, require_validated
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class TrainedPolicies:
         threads: int | None = None,
     ) -> "TrainedPolicies":
         """The result of a run; give the environment or the policy if they were your own."""
-        from bmaml.rl.train import begin
+        from bmaml.rl.train import begin, policy_for
 
         run = RunFolder.read(folder)
         values = read_description(folder).get("reinforcement")
@@ -86,7 +86,8 @@ class TrainedPolicies:
                 "that made it."
             ) from error
         world = settings.build_environment() if environment is None else environment
-        policy = gaussian_policy(world.action_size) if policy is None else policy
+        require_same_world(run, world)
+        policy = policy_for(world, policy)
         like = jax.eval_shape(lambda: begin(settings, world, policy, settings.build_method()))
         if run.settings.get("particles") != describe(like.state.particles):
             raise RunError(
@@ -100,6 +101,8 @@ class TrainedPolicies:
         if snapshot is None:
             raise RunError(f"{run.path} has no checkpoint yet: resume the run first.")
         step = int(snapshot.state.step)
+        if which == "best":
+            require_validated(run.path, *pick(snapshot, 0))
         best, last = (
             jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[0]), one.particles)
             for one in (snapshot.best, snapshot.state)
@@ -107,3 +110,15 @@ class TrainedPolicies:
         entries = [entry for entry in read_log(run.path / "log.jsonl") if entry["step"] <= step]
         chosen = (best, int(snapshot.best.step[0])) if which == "best" else (last, step)
         return cls(settings, world, policy, chosen[0], last, chosen[1], entries)
+
+
+def require_same_world(run: RunFolder, environment: TaskEnvironment) -> None:
+    """Refuse an environment that the run was not trained in."""
+    before = run.settings.get("environment", {})  # earlier versions do not say
+    now = as_far_as_told(before, environment.describe())
+    if isinstance(before, dict) and before != now:
+        which, old, new = difference("environment", before, now)
+        raise RunError(
+            f"{run.path} was trained in an {which} of {old}, not {new}: give the environment it was "
+            "trained in."
+        )

@@ -100,7 +100,10 @@ class TRPO(MetaUpdate):
         curvature = jnp.sum(sets.inner_products(descent, curved))
         longest = jnp.sqrt(2.0 * self.divergence_bound / (curvature + 1e-8))
         step = jax.tree.map(lambda leaf: -longest * leaf, descent)
-        return self._search(lambda these: average(problem.loss(these)), initial, step, before)
+        moved, report = self._search(lambda these: average(problem.loss(these)), initial, step, before)
+        # Of NaN no step is good; without this a run would stand still to its end.
+        finite = report.finite & jnp.isfinite(jnp.sum(sets.inner_products(gradient, gradient)))
+        return moved, report._replace(finite=finite)
 
     def _search(
         self,
