@@ -37,9 +37,22 @@ def other(**options):
 )
 def test_of_other_settings_only_the_difference_is_told(tmp_path, settings, sentence):
     RunFolder.start(tmp_path / "run", SETTINGS, resume=False).close()
+    (tmp_path / "run" / "log.jsonl").write_text('{"step": 1}\n')
     require_fit(tmp_path / "run", SETTINGS, resume=True)
     with pytest.raises(RunError, match=sentence):
         require_fit(tmp_path / "run", settings, resume=True)
+
+
+def test_a_run_that_ended_before_it_saved_anything_gives_way(tmp_path):
+    RunFolder.start(tmp_path / "run", SETTINGS, resume=False).close()
+    again = RunFolder.start(tmp_path / "run", {**SETTINGS, "steps": 20}, resume=False)
+    assert again.settings["steps"] == 20
+    with pytest.raises(RunError, match="being trained into by another process"):
+        RunFolder.start(tmp_path / "run", SETTINGS, resume=False)
+    again.checkpoints.save(1, {"a": jnp.ones(3)})
+    again.close()
+    with pytest.raises(RunError, match="already holds a run"):
+        RunFolder.start(tmp_path / "run", SETTINGS, resume=False)
 
 
 def test_a_file_is_no_folder(tmp_path):

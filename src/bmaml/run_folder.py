@@ -54,7 +54,7 @@ class RunFolder:
         with reporting_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lock = _lock(folder)
-            if (folder / "run.json").exists():
+            if _has_begun(folder):
                 before = cls.read(folder).settings
                 settings = {**before, "steps": settings["steps"]} if prolong else before
                 if settings == before:
@@ -105,7 +105,7 @@ def require_fit(
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     if not existing.is_dir():
         raise RunError(f"{existing} is a file: choose a folder to write the run to.")
-    if (folder / "run.json").exists():
+    if _has_begun(folder):
         if not resume:
             raise RunError(
                 f"{folder} already holds a run: resume it (resume=True, on the command line --resume), "
@@ -116,8 +116,20 @@ def require_fit(
         if prolong and isinstance(steps, int) and steps < now["steps"]:
             now["steps"] = steps
         _require_same(folder, before, now)
-    elif any((folder / name).exists() for name in CONTENTS):
+    elif not (folder / "run.json").exists() and any((folder / name).exists() for name in CONTENTS):
         raise RunError(f"{folder} holds parts of a run but no run.json: choose another folder.")
+
+
+def _has_begun(folder: Path) -> bool:
+    """Whether the run in `folder` has anything to lose.
+
+    One that ended before its first validation, for want of memory say, has not.
+    """
+    if not (folder / "run.json").exists():
+        return False
+    log = folder / "log.jsonl"
+    logged = log.exists() and log.stat().st_size > 0
+    return logged or any(place.name.isdigit() for place in (folder / "checkpoints").glob("*"))
 
 
 def _lock(folder: Path) -> IO[str]:
