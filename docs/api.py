@@ -6,9 +6,11 @@ tests/test_api_page.py fails when the page is not what the code says.
 """
 
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,23 +29,42 @@ is in the [guide](guide.md), and the names that presets take in [variants](varia
 LONGEST_DEFAULT = 24
 
 
+# Of the package, what is no library: nothing there is for others to import.
+PROGRAMS = ("bmaml.cli", "bmaml.experiments")
+
+
 def page() -> str:
     """The whole page."""
-    public = {name: getattr(bmaml, name) for name in bmaml.__all__}
-    modules = {name: value for name, value in public.items() if inspect.ismodule(value)}
-    names = {name: value for name, value in public.items() if name not in modules}
-    sections = [HEAD, section("bmaml", bmaml, names)]
-    for name, module in modules.items():
-        further = {key: value for key, value in members(module).items() if key not in names}
-        sections += [section(f"bmaml.{name}", module, further)] if further else []
-    return "\n".join(sections)
+    own = {name: value for name, value in members(bmaml).items() if not inspect.ismodule(value)}
+    described: dict[int, str] = {}
+    sections = [section(bmaml, own, described)]
+    sections += [section(module, members(module), described) for module in modules()]
+    return "\n".join([HEAD, *sections])
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    """Those that `bmaml` names, and every package of the library that lists what it offers."""
+    named = [value for value in members(bmaml).values() if inspect.ismodule(value)]
+    packages = [
+        import_module(found.name)
+        for found in pkgutil.walk_packages(bmaml.__path__, "bmaml.")
+        if found.ispkg and not found.name.startswith(PROGRAMS)
+    ]
+    listing = [module for module in packages if hasattr(module, "__all__")]
+    by_name = {module.__name__: module for module in (*named, *listing)}
+    return tuple(by_name[name] for name in sorted(by_name))
 
 
 @cache
 def everything() -> set[Any]:
     """All public classes, wherever they stand."""
-    modules = [bmaml, *filter(inspect.ismodule, (getattr(bmaml, name) for name in bmaml.__all__))]
-    return {value for module in modules for value in members(module).values() if inspect.isclass(value)}
+    return {
+        value
+        for module in (bmaml, *modules())
+        for value in members(module).values()
+        if inspect.isclass(value)
+    }
 
 
 def members(module: ModuleType) -> dict[str, Any]:
@@ -57,21 +78,36 @@ def members(module: ModuleType) -> dict[str, Any]:
     }
 
 
-def section(title: str, module: ModuleType, names: dict[str, Any]) -> str:
-    """A heading, the module's sentence, and an entry for each name that has one of its own."""
-    entries = [line for name, value in names.items() for line in entry(name, value)]
-    return "\n".join([f"## {title}", "", first_sentence(module), "", *entries, ""])
+def section(module: ModuleType, names: dict[str, Any], described: dict[int, str]) -> str:
+    """A heading, the module's sentence, and an entry for each name.
+
+    A thing is `described` once, where it is first met; other places that have it say where that is.
+    """
+    entries = []
+    for name, value in names.items():
+        if id(value) in described:
+            entries.append(f"- **`{name}`**: `{described[id(value)]}`.")
+        else:
+            entries += entry(name, value)
+        if inspect.isroutine(value) or inspect.isclass(value):
+            described.setdefault(id(value), f"{module.__name__}.{name}")
+    return "\n".join([f"## {module.__name__}", "", first_sentence(module), "", *entries, ""])
 
 
 def entry(name: str, value: Any) -> Iterator[str]:
-    """The lines of one name; none of an alias of types or a bare number."""
+    """The lines of one name."""
     if isinstance(value, dict):
-        yield f"- **`{name}`**: by name, {', '.join(f'`{key}`' for key in value)}."
+        keys = (key.__name__ if inspect.isclass(key) else key for key in value)
+        yield f"- **`{name}`**: by name, {', '.join(f'`{key}`' for key in keys)}."
+    elif isinstance(value, int | float | str | tuple):
+        yield f"- **`{name}`**: `{value!r}`."
     elif inspect.isroutine(value):
         yield f"- **`{name}{signature(value)}`** {source(value)}: {first_sentence(value)}"
     elif inspect.isclass(value) and first_sentence(value):
         yield f"- **`{name}{signature(value)}`** {source(value)}: {first_sentence(value)}"
         yield from (f"  - {line}" for line in attributes(value))
+    else:
+        yield f"- **`{name}`**: a name for types."
 
 
 def attributes(kind: type) -> Iterator[str]:

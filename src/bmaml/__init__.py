@@ -19,7 +19,9 @@ if TYPE_CHECKING:
         pictures,
         posterior,
         predictive,
+        report,
         rl,
+        scale,
         tables,
         tasks,
     )
@@ -59,8 +61,10 @@ __all__ = [
     "pictures",
     "posterior",
     "predictive",
+    "report",
     "reptile",
     "rl",
+    "scale",
     "tables",
     "tasks",
 ]
