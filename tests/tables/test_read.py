@@ -305,7 +305,7 @@ def test_a_damaged_parquet_file(tmp_path):
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     measurements().to_parquet(tmp_path / "a.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(BmamlError, match=r"pip install bmaml\[parquet\]"):
+    with pytest.raises(BmamlError, match=r"pip install '\.\[parquet\]'"):
         read_table(tmp_path / "a.parquet")
 
 

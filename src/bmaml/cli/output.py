@@ -117,4 +117,6 @@ def _require_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise BmamlError("Parquet needs pyarrow: pip install 'bmaml[parquet]', or use CSV.") from error
+        raise BmamlError(
+            "Parquet needs pyarrow: run pip install '.[parquet]' in bmaml's folder, or use CSV."
+        ) from error

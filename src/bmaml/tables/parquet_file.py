@@ -24,8 +24,8 @@ def read_parquet(path: Path, columns: Sequence[str] | None) -> "pandas.DataFrame
         import pyarrow.parquet
     except ImportError as error:
         raise BmamlError(
-            f"Reading {path} needs pyarrow: install it with `pip install bmaml[parquet]`, or give a "
-            "CSV file."
+            f"Reading {path} needs pyarrow: run pip install '.[parquet]' in bmaml's folder, or give "
+            "a CSV file."
         ) from error
 
     try:
