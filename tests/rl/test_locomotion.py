@@ -200,5 +200,5 @@ def test_unknown_names_are_told(arguments, message):
 
 def test_a_missing_mujoco_is_told(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
-    with pytest.raises(BmamlError, match=r"pip install 'bmaml\[rl\]'"):
+    with pytest.raises(BmamlError, match=r"pip install '\.\[rl\]'"):
         Locomotion("ant", "velocity")

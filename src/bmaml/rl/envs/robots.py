@@ -58,7 +58,7 @@ def import_mujoco() -> Any:
         import mujoco.batch
     except ImportError as error:
         raise BmamlError(
-            "Cheetah and ant need MuJoCo 3.17 and Gymnasium: install them with pip install 'bmaml[rl]'."
+            "Cheetah and ant need MuJoCo 3.17 and Gymnasium: run pip install '.[rl]' in bmaml's folder."
         ) from error
     return mujoco
 
