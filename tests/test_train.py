@@ -1,9 +1,11 @@
 """Training: it learns, repeats itself bit for bit, and stops in order when a loss explodes."""
 
+import inspect
 import os
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +38,7 @@ def lines(seed, count, slope=2.0):
 
 
 TASKS = Arrays(lines(0, 20), lines(1, 10))
-SETTINGS = {"steps": 60, "batch_size": 4, "validate_every": 25, "progress": False}
+SETTINGS: dict[str, Any] = {"steps": 60, "batch_size": 4, "validate_every": 25, "progress": False}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -173,6 +175,25 @@ def test_particles_of_a_validation_can_be_kept():
     fit(LEARNER, TASKS, **SETTINGS, on_validation=lambda step, particles: kept.append(particles))
     assert len(kept) > 1
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(kept))
+
+
+def test_fit_has_the_options_of_fit_seeds_and_names_itself():
+    one, several = (dict(inspect.signature(each).parameters) for each in (fit, fit_seeds))
+    assert (one.pop("seed").default, several.pop("seeds").default) == (0, inspect.Parameter.empty)
+    assert list(one.values()) == list(several.values())
+    with pytest.raises(TypeError, match=r"^fit\(\) got an unexpected keyword argument 'batchsize'"):
+        inspect.unwrap(fit)(LEARNER, TASKS, steps=1, batchsize=4)  # type: ignore[call-arg]
+
+
+def test_every_option_of_fit_reaches_the_training(monkeypatch):
+    learner, tasks, *names = inspect.signature(fit).parameters
+    given = {name: object() for name in names}
+    seen = {}
+    plain = inspect.unwrap(fit)  # without the check of types
+    monkeypatch.setitem(plain.__globals__, "fit_seeds", lambda *_, **all: seen.update(all) or [7])
+    assert plain(learner, tasks, **given) == 7
+    assert seen.pop("seeds") == [given.pop("seed")]
+    assert seen == given
 
 
 def test_seeds_must_differ():

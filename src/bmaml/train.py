@@ -8,8 +8,6 @@ bit of the result.
 import os
 import warnings
 from collections.abc import Callable, Iterable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,30 +16,77 @@ from jax.sharding import Mesh
 from jaxtyping import PyTree
 
 from bmaml.checks import require_counts, require_seeds
-from bmaml.held_out import validate_tasks
 from bmaml.learner import Learner
-from bmaml.meta_update import compile_updates, over_seeds
+from bmaml.meta_update import compile_updates
 from bmaml.run_folder import RunFolder, require_fit
 from bmaml.scale import processes, task_mesh
-from bmaml.scale.mesh import everywhere, here, replicate
 from bmaml.tasks.source import TaskSource
-from bmaml.tasks.task import Data, Task
-from bmaml.tasks.task_set import TaskSet
+from bmaml.tasks.task import Data
 from bmaml.trained import Compiled, Trained, of_seed
-from bmaml.training_loop import Scores, TrainingLoop, Validate
+from bmaml.training_loop import TrainingLoop
 from bmaml.training_state import (
     TRAINING_SET,
     Example,
-    State,
     begin,
     describe,
     keys_of,
 )
+from bmaml.validating import calibration, compile_validation, interval
 
 
-def fit(learner: Learner, tasks: TaskSource, *, steps: int, seed: int = 0, **options: Any) -> Trained:
-    """Meta-train `learner`: `fit_seeds` with one seed; see there for the options."""
-    return fit_seeds(learner, tasks, steps=steps, seeds=[seed], **options)[0]
+def fit(
+    learner: Learner,
+    tasks: TaskSource,
+    *,
+    steps: int,
+    seed: int = 0,
+    batch_size: int = 10,
+    validate_every: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    description: dict[str, Any] | None = None,
+    on_validation: Callable[[int, PyTree], None] | None = None,
+    devices: int | Mesh | None = None,
+    tasks_at_once: int | None = None,
+    calibrate: bool = True,
+) -> Trained:
+    """Meta-train `learner` from one seed: `fit_seeds`, which says more of the arguments.
+
+    Arguments:
+        learner: what to train, such as `bmaml.bmaml(model)`.
+        tasks: where tasks come from; its "validation" split chooses the particles that are kept.
+        steps: meta-updates.
+        seed: of tasks, initial particles and batches.
+        batch_size: tasks in a meta-update.
+        validate_every: meta-updates between validations; None is about a hundredth of all.
+        out: a folder for log, TensorBoard and checkpoints; None keeps the result in memory alone, until
+            it is saved (`Trained.save`).
+        resume: go on with the run in `out`, or begin it if there is none.
+        progress: show a bar, or a line now and then where there is no terminal.
+        description: what the run is, as JSON.
+        on_validation: called with the step and the particles (with an axis of one seed) after each
+            validation.
+        devices: how many share the tasks of a meta-update.
+        tasks_at_once: how many tasks are worked on at a time, to save memory.
+        calibrate: make the particles that are kept as sure as validation tasks allow.
+    """
+    return fit_seeds(
+        learner,
+        tasks,
+        steps=steps,
+        seeds=[seed],
+        batch_size=batch_size,
+        validate_every=validate_every,
+        out=out,
+        resume=resume,
+        progress=progress,
+        description=description,
+        on_validation=on_validation,
+        devices=devices,
+        tasks_at_once=tasks_at_once,
+        calibrate=calibrate,
+    )[0]
 
 
 def fit_seeds(
@@ -102,7 +147,7 @@ def fit_seeds(
         )
     require_counts(steps=steps, batch_size=batch_size)
     if validate_every is None:  # Of several processes, the first knows the folder.
-        validate_every, _ = processes.agree(_interval(steps, out if resume else None), False)
+        validate_every, _ = processes.agree(interval(steps, out if resume else None), False)
     require_counts(validate_every=validate_every)
     prolong = learner.optimizer.decay == 1.0
     mesh = task_mesh(devices)
@@ -147,7 +192,7 @@ def fit_seeds(
         mesh=mesh,
         tasks_at_once=tasks_at_once,
     )
-    validate = _compile_validation(learner, held_out, like.state, len(seeds), mesh)
+    validate = compile_validation(learner, held_out, like.state, len(seeds), mesh)
     folder = None
     if written is not None:
         folder = RunFolder.start(written, settings, resume=resume, prolong=prolong)
@@ -162,7 +207,7 @@ def fit_seeds(
         folder,
         on_validation,
         resume,
-        calibrate=_calibration(learner) if calibrate else None,
+        calibrate=calibration(learner) if calibrate else None,
     )
     shown = progress and processes.is_first()
     snapshot, entries = loop.run(lambda: start(training_sets[0]), like, shown, saves=out is not None)
@@ -177,41 +222,3 @@ def fit_seeds(
         of_seed(snapshot, index, seed, learner, entries, example, compiled)
         for index, seed in enumerate(seeds)
     ]
-
-
-def _interval(steps: int, resumed: str | os.PathLike[str] | None) -> int:
-    """Updates between validations: of a short run, validating would otherwise be most of the work."""
-    if resumed is not None and (Path(resumed) / "run.json").exists():
-        before = RunFolder.read(resumed).settings.get("validate_every")
-        if isinstance(before, int):
-            return before
-    return min(steps, 100) if steps < 10_000 else min(1000, steps // 100)
-
-
-def _calibration(learner: Learner) -> Callable[[PyTree, Scores], PyTree]:
-    """The particles of every seed as sure as its validation tasks say they may be."""
-    sharpen = jax.jit(jax.vmap(learner.sharpen))
-
-    def calibrated(particles: PyTree, scores: Scores) -> PyTree:
-        excess = scores.get("overconfidence")
-        return particles if excess is None else sharpen(particles, -excess)
-
-    return calibrated
-
-
-def _compile_validation(
-    learner: Learner, held_out: Task | TaskSet, state: State, count: int, mesh: Mesh | None
-) -> Validate:
-    """The scores of every seed's particles on the validation tasks.
-
-    Of several processes each scores all tasks, on its own devices: they choose the same particles.
-    """
-    local = None if mesh is None else mesh.local_mesh
-    score = over_seeds(partial(validate_tasks, learner, mesh=local), (0, None), count)
-    if local is None:
-        compiled = jax.jit(score).lower(state.particles, held_out).compile()
-        return lambda particles: compiled(particles, held_out)
-    placed = replicate(held_out, local)
-    spread = jax.jit(score, in_shardings=everywhere(local), out_shardings=everywhere(local))
-    compiled = spread.lower(state.particles, placed).compile()
-    return lambda particles: here(compiled(replicate(particles, local), placed))
