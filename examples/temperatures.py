@@ -1,8 +1,8 @@
-"""Sea temperatures off Peru: a year is a task, a few months of it tell the others.
+"""Sea temperatures off Peru: a year is a task, and the other months are predicted from a few.
 
-The table comes with statsmodels: monthly temperatures of 61 years, 1950 to 2010. Each split keeps 9
-other years for testing; the script trains on the rest, compares with what one would try first, and
-writes a table and a picture.
+The table comes with statsmodels (pip install statsmodels): monthly temperatures of 61 years, 1950 to
+2010. Each split keeps 9 other years for testing; the script trains on the rest, compares with simple
+baselines, and writes a table and a picture.
 
 Run: python examples/temperatures.py [--splits 5] [--steps 3000] [--out temperatures]
 """
@@ -16,12 +16,16 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas
 from matplotlib.ticker import NullFormatter
-from statsmodels.datasets import elnino
 
 from bmaml.tables import prepare
 from bmaml.tables.evaluation import evaluate_table
 from bmaml.tables.model import TableModel
 from bmaml.tasks import TableTasks
+
+try:
+    from statsmodels.datasets import elnino
+except ImportError:
+    raise SystemExit("Its table comes with statsmodels: run pip install statsmodels.") from None
 
 METRICS = {
     "mse": "squared error (°C²)",
