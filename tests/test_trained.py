@@ -54,6 +54,15 @@ def test_adapts_and_predicts(trained):
     assert np.mean((more.mean - Y) ** 2) < np.mean((prediction.mean - Y) ** 2)
 
 
+def test_what_is_trained_and_adapted_is_told_in_one_line(trained):
+    shapes = "x=(rows, 1), y=(rows, 1)"
+    expected = f"Trained(custom, particles=2, update={trained.step} of 12, seed=0, {shapes})"
+    assert repr(trained) == expected
+    told = "AdaptedPosterior(custom, particles=2, rows=3, steps={}, " + shapes + ")"
+    assert repr(trained.adapt(X, Y)) == told.format(1)
+    assert repr(trained.adapt(X, Y, steps=7)) == told.format(7)
+
+
 def test_evaluating_a_source_is_evaluating_its_test_tasks(trained):
     source = Arrays(TASKS.train, TASKS.validation, TASKS.validation)
     assert trained.evaluate(source) == trained.evaluate(TASKS.validation)

@@ -3,18 +3,17 @@
 import json
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import jax
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Key, PyTree
 
+from bmaml.adapted import AdaptedPosterior
 from bmaml.checks import require_seeds
+from bmaml.compiled import Compiled
 from bmaml.errors import RunError
 from bmaml.given_rows import given_rows
-from bmaml.held_out import score_tasks
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
 from bmaml.run_folder import RunFolder, as_far_as_told, difference, read_description
@@ -31,69 +30,6 @@ from bmaml.training_state import (
     pick,
     require_validated,
 )
-
-
-class Compiled:
-    """A learner's functions, compiled once for each shape and shared by all who hold this."""
-
-    def __init__(self, learner: Learner):
-        def adapt(
-            particles: PyTree,
-            support: Data,
-            key: Key[Array, ""],
-            query_x: Array | None,
-            steps: int | None,
-        ) -> PyTree:
-            return learner.adapt(particles, support, steps=steps, query_x=query_x, key=key)
-
-        self.adapt: Callable[..., PyTree] = jax.jit(adapt, static_argnames="steps")
-
-        def prediction_shapes(particles: PyTree, support: Data) -> Any:
-            adapted = learner.adapt(particles, support, query_x=support.x)
-            return learner.predict(adapted, support.x)
-
-        # Traced once for a shape, and never run.
-        self.prediction_shapes: Callable[..., Any] = jax.jit(prediction_shapes).eval_shape
-        self.predict: Callable[..., Any] = jax.jit(learner.predict)
-
-        def adapt_many(particles: PyTree, supports: Data, steps: int | None) -> PyTree:
-            # Every task draws the same noise, as it would by itself.
-            adapt_one = partial(adapt, particles, key=jax.random.key(0), query_x=None, steps=steps)
-            return jax.vmap(adapt_one)(supports)
-
-        def predict_many(
-            adapted: PyTree, places: Array, x: Array, of_prediction: Callable[[Any], PyTree]
-        ) -> PyTree:
-            def one(place: Array, rows: Array) -> PyTree:
-                particles = jax.tree.map(lambda leaf: leaf[place], adapted)
-                return of_prediction(learner.predict(particles, rows))
-
-            return jax.vmap(one)(places, x)
-
-        # Stacked tasks; then chunks of rows, each of the adapted task at its place. See `many`.
-        self.adapt_many: Callable[..., PyTree] = jax.jit(adapt_many, static_argnames="steps")
-        self.predict_many: Callable[..., PyTree] = jax.jit(
-            predict_many, static_argnames="of_prediction"
-        )
-        self.score: Callable[..., dict[str, Float[Array, ""]]] = jax.jit(
-            partial(score_tasks, learner), static_argnames="steps"
-        )
-
-
-@dataclass(frozen=True)
-class AdaptedPosterior:
-    """The particles of one task's posterior."""
-
-    particles: PyTree
-    example: Example
-    compiled: Compiled
-
-    def predict(self, x: Any) -> Any:
-        """The predictive mixture at the rows of `x`; its rows are `(rows, outputs)`.
-
-        The first call for a number of rows compiles; later ones take well under a millisecond.
-        """
-        return self.compiled.predict(self.particles, given_rows("x", x, self.example.x))
 
 
 @dataclass(frozen=True)
@@ -118,6 +54,13 @@ class Trained:
     seed: int
     example: Example
     compiled: Compiled
+
+    def __repr__(self) -> str:
+        """In one line: the particles of a network are pages of numbers."""
+        return (
+            f"Trained({self.learner.name}, particles={self.learner.num_particles}, update={self.step} "
+            f"of {int(self.last.step)}, seed={self.seed}, {self.example.told()})"
+        )
 
     def adapt(
         self,
@@ -155,7 +98,7 @@ class Trained:
             query_x = given_rows("query_x", query_x, self.example.x)
         key = jax.random.key(0) if key is None else key
         adapted = self.compiled.adapt(self.particles, support, key, query_x, steps=steps)
-        return AdaptedPosterior(adapted, self.example, self.compiled)
+        return AdaptedPosterior(adapted, self.example, self.compiled, support.x.shape[0], steps)
 
     def evaluate(
         self, tasks: Task | TaskSet | TaskSource, steps: int | None = None

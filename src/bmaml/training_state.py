@@ -72,6 +72,18 @@ class Example(NamedTuple):
             for name, part in self._asdict().items()
         }
 
+    def told(self) -> str:
+        """What one row is, in few words; how many rows there are is for each task to say.
+
+        >>> Example(jax.ShapeDtypeStruct((5, 2), "float32"), jax.ShapeDtypeStruct((5,), "int32")).told()
+        'x=(rows, 2), y=(rows,)'
+        """
+        shapes = {name: ("rows", *part.shape[1:]) for name, part in self._asdict().items()}
+        return ", ".join(
+            f"{name}=({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+            for name, shape in shapes.items()
+        )
+
     def inputs(self) -> Array:
         """Inputs of the right shape, for a model that reads its sizes off them."""
         return jnp.zeros(self.x.shape, self.x.dtype)

@@ -268,3 +268,8 @@ def test_logits_without_particles_or_classes_are_refused(shape):
 def test_logits_of_integers_are_refused():
     with pytest.raises(ValueError, match="logits must be floating point"):
         _ = ClassificationPrediction(jnp.zeros((1, 2, 3), jnp.int32)).entropy
+
+
+def test_it_is_told_in_one_line():
+    told = repr(mixture(count=10, rows=(500,)))
+    assert told == "ClassificationPrediction(particles=10, logits=(10, 500, 5))"

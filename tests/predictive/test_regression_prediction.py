@@ -349,3 +349,13 @@ def test_levels_outside_zero_and_one_are_refused(level):
 def test_several_levels_at_once_are_refused():
     with pytest.raises(ValueError, match="one probability"):
         mixture().quantile(jnp.array([0.1, 0.9]))
+
+
+def test_it_is_told_in_one_line_also_where_jax_has_put_something_else():
+    prediction = mixture(count=10, rows=(500, 1))
+    line = "RegressionPrediction(particles=10, means=(10, 500, 1), noise_variances=(10,))"
+    assert repr(prediction) == line
+    assert repr(jax.eval_shape(lambda: prediction)) == line
+    assert repr(jax.tree.map(lambda _: 0, prediction)) == (
+        "RegressionPrediction(means=0, noise_variances=0)"
+    )

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from bmaml.predictive.labels import Labels, check_integers, pick
 from bmaml.predictive.square_root import square_root
+from bmaml.predictive.told import told
 
 
 class ClassificationPrediction(NamedTuple):
@@ -28,6 +29,10 @@ class ClassificationPrediction(NamedTuple):
     """
 
     logits: Float[Array, "particles *rows classes"]
+
+    def __repr__(self) -> str:
+        """In one line: the shapes, not the numbers."""
+        return told(self)
 
     @property
     def samples(self) -> Float[Array, "particles *rows classes"]:

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Key, Real
 
 from bmaml.predictive.square_root import square_root
+from bmaml.predictive.told import told
 
 # Exactly one target for each entry of a prediction, or one number for all of them.
 Targets = Real[Array | np.ndarray, "*rows"] | int | float
@@ -40,6 +41,10 @@ class RegressionPrediction(NamedTuple):
 
     means: Float[Array, "particles *rows"]
     noise_variances: Float[Array, "*particles_or_scalar"]
+
+    def __repr__(self) -> str:
+        """In one line: the shapes, not the numbers."""
+        return told(self)
 
     @property
     def samples(self) -> Float[Array, "particles *rows"]:
