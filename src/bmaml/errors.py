@@ -13,6 +13,10 @@ class DivergedError(BmamlError):
     """Training met a loss or a gradient that is not finite."""
 
 
+class SimulationError(BmamlError):
+    """An environment cannot go on, or a policy's actions cannot be played in it."""
+
+
 class Interrupted(BmamlError):  # noqa: N818 - not a failure: the run is saved and can go on.
     """Ctrl-C stopped a training whose state is saved."""
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
-from bmaml.errors import DivergedError, Interrupted
+from bmaml.errors import DivergedError, Interrupted, SimulationError
 from bmaml.interrupt import postponed_interrupt
 from bmaml.meta_update import Advance
 from bmaml.run_folder import RunFolder
@@ -117,7 +117,11 @@ class TrainingLoop:
             if interrupted:
                 self._interrupted(Snapshot(state, best))
             looked = time.monotonic()
-            state, finite = self.advance(state, end)
+            try:
+                state, finite = self.advance(state, end)
+            except SimulationError as error:
+                self._save(Snapshot(state, best), force=True)
+                raise SimulationError(f"{str(error).rstrip('.')}{self._kept(step)}.") from error
             if int(state.step) < end:
                 self._diverged(Snapshot(state, best), finite)
             seconds = (time.monotonic() - looked) / (end - step)
@@ -181,9 +185,13 @@ class TrainingLoop:
         self._save(snapshot, force=True)
         step = int(snapshot.state.step)
         ill = [seed for seed, well in zip(self.seeds, np.asarray(finite), strict=True) if not well]
-        kept = "" if self.folder is None else f", which is kept in {self.folder.path}"
         raise DivergedError(
-            f"The loss or its gradient is not finite at step {step + 1} (seed {ill[0]}); the last "
-            f"good state is that of step {step}{kept}: try a smaller step size, the "
-            "inner one (step_size) or Adam's (meta_step_size), and look for extreme values in the data."
+            f"The loss or its gradient is not finite at step {step + 1} (seed {ill[0]})"
+            f"{self._kept(step)}: try a smaller step size, the inner one (step_size) or Adam's "
+            "(meta_step_size), and look for extreme values in the data."
         )
+
+    def _kept(self, step: int) -> str:
+        """What is left after trouble."""
+        kept = "" if self.folder is None else f", which is kept in {self.folder.path}"
+        return f"; the last good state is that of step {step}{kept}"

@@ -252,4 +252,14 @@ def test_policies_are_trained_scored_and_refused_like_everything_else(tmp_path):
     one_sentence(bmaml("rl", "navigation", "--out", other, "--particles", 0), "at least 1")
     one_sentence(bmaml("rl", "navigation", "--out", other, "--validate-every", 0), "at least 1")
     one_sentence(bmaml("rl", "nowhere", "--out", other), "nowhere")
+    one_sentence(bmaml("rl", "navigation", "--out", other, "--threads", 2), "navigation has none")
     assert not other.exists()
+    one_sentence(
+        bmaml("rl", "navigation", *longer, "--out", folder, *small, "--resume", "--seed", 3), "seed"
+    )
+    below = picture / "deeper.png"
+    one_sentence(bmaml("evaluate", folder, "--render", below), "is a file, so nothing can be drawn")
+    one_sentence(bmaml("evaluate", folder, "--support-rows", 3), "--support-rows is for runs on data")
+    for checkpoint in (folder / "checkpoints").glob("*/*"):
+        shutil.rmtree(checkpoint) if checkpoint.is_dir() else checkpoint.unlink()
+    one_sentence(bmaml("evaluate", folder), "damaged")

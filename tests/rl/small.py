@@ -34,12 +34,17 @@ class HostNavigation(HostEnvironment):
     observation_size: int = 2
     action_size: int = 2
     spoil: bool = False
+    spoil_after: int = 0  # resets
+
+    def __post_init__(self):
+        self.resets = 0
 
     def draw_task(self, key):
         return ENVIRONMENT.draw_task(key)
 
     def reset(self, tasks, keys):
         self.goals, self.states = np.asarray(tasks), np.zeros_like(tasks)
+        self.resets += 1
         return self.states.copy()
 
     def step(self, actions, active):
@@ -47,7 +52,7 @@ class HostNavigation(HostEnvironment):
         self.states = np.where(active[:, None], self.states + moves, self.states)
         gap = self.states - self.goals
         rewards = -np.sqrt(np.sum(gap**2, axis=1))
-        if self.spoil:
+        if self.spoil and self.resets > self.spoil_after:
             rewards[0] = np.nan
         return HostStep(self.states.copy(), rewards, np.all(np.abs(gap) < 0.05, axis=1))
 

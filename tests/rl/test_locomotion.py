@@ -12,7 +12,7 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env
 
-from bmaml.errors import BmamlError
+from bmaml.errors import BmamlError, SimulationError
 from bmaml.rl import gaussian_policy
 from bmaml.rl.envs import Locomotion
 from bmaml.rl.envs.gymnasium_tasks import LocomotionTask
@@ -78,6 +78,66 @@ def test_rewards_are_those_of_the_paper(robot, goal):
     np.testing.assert_allclose(rewards, forward - cost + extra, rtol=1e-9)
 
 
+@ROBOTS
+@GOALS
+@PHYSICS
+def test_rewards_observations_and_ends_are_those_of_a_single_simulation(robot, goal, physics):
+    """Recomputed, step by step, with MuJoCo's plain functions."""
+    mujoco = pytest.importorskip("mujoco")
+    world = Locomotion(robot, goal, physics=physics)
+    task = -1.0 if goal == "direction" else 0.7
+    world.reset(np.full(2, task), jax.random.split(jax.random.key(0), 2))
+    model, torso = world.model, world.torso
+    data, fresh = mujoco.MjData(model), mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = world.positions[0], world.velocities[0]
+    mujoco.mj_forward(model, data)
+    draws = np.random.default_rng(0)
+    for _ in range(30):
+        actions = 1.5 * draws.normal(size=(2, model.nu)).astype(np.float32)
+        observations, rewards, ended = world.step(actions, np.ones(2, bool))
+        action = np.clip(actions[0].astype(float), -1.0, 1.0)
+        data.ctrl[:] = action
+        for _ in range({"authors": 1, "gymnasium": 5}[physics]):
+            mujoco.mj_step(model, data)
+        fresh.qpos[:], fresh.qvel[:], fresh.ctrl[:] = data.qpos, data.qvel, action
+        fresh.qacc_warmstart[:] = data.qacc_warmstart
+        mujoco.mj_forward(model, fresh)
+        mujoco.mj_subtreeVel(model, fresh)
+        mujoco.mj_rnePostConstraint(model, fresh)
+        speed = fresh.subtree_linvel[torso, 0]
+        forces, places = np.clip(fresh.cfrc_ext, -1.0, 1.0), fresh.qpos
+        reward = task * speed if goal == "direction" else -abs(speed - task)
+        if robot == "cheetah":
+            reward -= 0.05 * np.sum(action**2)
+            seen = [places[1:], fresh.qvel]
+        else:
+            reward += 0.05 - 0.005 * np.sum(action**2) - 0.0005 * np.sum(forces**2)
+            reward += 1.0 if goal == "velocity" else 0.0
+            seen = [places[2:], fresh.qvel, forces[1:].ravel()]
+        if physics == "authors":
+            rotation = [forces.ravel(), fresh.xmat[torso]] if robot == "ant" else []
+            first = places if robot == "ant" else places[1:]
+            seen = [first, fresh.qvel, *rotation, fresh.subtree_com[torso]]
+        np.testing.assert_allclose(rewards[0], reward, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(observations[0], np.concatenate(seen), rtol=0, atol=1e-10)
+        assert ended[0] == (robot == "ant" and not 0.2 <= places[2] <= 1.0)
+
+
+@pytest.mark.parametrize(
+    ("physics", "spread"), [("authors", (0.01, 0.1)), ("gymnasium", (0.1 / 3**0.5, 0.1))]
+)
+def test_episodes_begin_near_the_robots_first_position(physics, spread):
+    world = Locomotion("ant", "velocity", physics=physics)
+    world.reset(np.zeros(400), jax.random.split(jax.random.key(0), 400))
+    moved = world.positions - world.start
+    np.testing.assert_allclose(moved.std(), spread[0], rtol=0.05)
+    np.testing.assert_allclose(world.velocities.std(), spread[1], rtol=0.05)
+    if physics == "gymnasium":
+        assert np.max(np.abs(moved)) <= 0.1
+    else:  # Legs bent, as in the model of the paper's code.
+        np.testing.assert_allclose(world.start[7:], [0.0, 1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0])
+
+
 @PHYSICS
 def test_an_ant_that_falls_or_flies_ends_its_episode(physics):
     world = Locomotion("ant", "velocity", physics=physics)
@@ -97,12 +157,14 @@ def test_episodes_that_are_over_stand_still():
     assert np.any(world.positions[0] != before[0])
 
 
-@ROBOTS
-def test_no_bit_depends_on_the_number_of_threads(robot):
+@pytest.mark.parametrize(
+    ("robot", "physics", "horizon"), [("cheetah", "authors", 20), ("ant", "gymnasium", 60)]
+)
+def test_no_bit_depends_on_the_number_of_threads(robot, physics, horizon):
     policy = gaussian_policy(8 if robot == "ant" else 6, hidden=(4,))
     played = []
     for threads in (1, 2):
-        world = Locomotion(robot, "direction", threads=threads, horizon=20)
+        world = Locomotion(robot, "direction", physics=physics, threads=threads, horizon=horizon)
         example = jnp.zeros((1, world.observation_size))
         particles = jax.vmap(lambda key, example=example: policy.init(key, example))(
             jax.random.split(jax.random.key(0), 2)
@@ -112,6 +174,8 @@ def test_no_bit_depends_on_the_number_of_threads(robot):
         played.append(rollout(for_tasks(particles, 2), tasks, jax.random.key(2)))
     for one, two in zip(*played, strict=True):
         np.testing.assert_array_equal(one, two)
+    # Some ants fall: episodes that are over are among what is compared.
+    assert bool(played[0].mask.all()) == (robot == "cheetah")
 
 
 def test_goals_are_drawn_as_in_the_paper():
@@ -124,11 +188,12 @@ def test_goals_are_drawn_as_in_the_paper():
 
 
 @ROBOTS
+@GOALS
 @PHYSICS
-def test_gymnasiums_checker_is_content(robot, physics):
+def test_gymnasiums_checker_is_content(robot, goal, physics):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_env(LocomotionTask(robot, "velocity", physics=physics), skip_render_check=True)
+        check_env(LocomotionTask(robot, goal, physics=physics), skip_render_check=True)
 
 
 def test_the_registered_environments_can_be_made():
@@ -157,6 +222,11 @@ def test_a_task_that_there_is_not_is_refused(goal, task, message):
         LocomotionTask("cheetah", goal).reset(options={"task": task})
 
 
+def test_a_task_that_is_no_number_is_refused():
+    with pytest.raises(BmamlError, match="a direction is -1 or 1"):
+        LocomotionTask("cheetah", "direction").reset(options={"task": np.ones(2)})
+
+
 def test_tasks_are_drawn_without_jax_which_would_hang_in_a_forked_process(monkeypatch):
     world = LocomotionTask("cheetah", "velocity")
     monkeypatch.setattr(jax.random, "key", None)
@@ -167,15 +237,17 @@ def test_tasks_are_drawn_without_jax_which_would_hang_in_a_forked_process(monkey
     assert abs(LocomotionTask("cheetah", "direction").reset(seed=0)[1]["task"]) == 1.0
 
 
-def test_nan_is_told(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log where it runs.
+def test_nan_is_told_once_and_writes_no_log(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
     world = Locomotion("cheetah", "velocity")
     world.reset(np.zeros(1), jax.random.split(jax.random.key(0), 1))
     with pytest.raises(BmamlError, match="action is NaN"):
         world.step(np.full((1, 6), np.nan, np.float32), np.ones(1, bool))
     world.velocities[:] = np.nan
-    with pytest.raises(BmamlError, match="MuJoCo met NaN"):
+    with pytest.raises(SimulationError, match="MuJoCo met NaN"):
         world.step(np.zeros((1, 6), np.float32), np.ones(1, bool))
+    assert capfd.readouterr().err == ""
+    assert not list(tmp_path.iterdir())
 
 
 def test_loading_a_robot_writes_no_log(tmp_path, monkeypatch):

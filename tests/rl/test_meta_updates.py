@@ -7,12 +7,15 @@ import pytest
 
 from bmaml.distances import paired_squared
 from bmaml.kernels import rbf
+from bmaml.rl import Settings
 from bmaml.rl.inner import svpg, vpg
 from bmaml.rl.kernels import authors_kernel
 from bmaml.rl.meta import TRPO, Chaser, Reptile
 from bmaml.rl.meta.trust_region import Problem, company_of
+from bmaml.rl.play import Player
+from bmaml.rl.rollout import draw_tasks
 from tests.helpers import as_float64
-from tests.rl.small import POLICY, initial_particles, meta_batch
+from tests.rl.small import ENVIRONMENT, POLICY, initial_particles, meta_batch
 
 # A fixed bandwidth: the median is a constant to differentiation by design.
 INNER = {"vpg": vpg(0.1), "svpg": svpg(0.1, temperature=0.5, kernel=rbf(3.0))}
@@ -47,6 +50,23 @@ def inner_product(left, right):
     )
 
 
+def distance_to_leaders(inner, particles, batch, squared=True):
+    """The chaser loss as a function of the particles, its leaders where `particles` would lead."""
+
+    def chaser(these, task):
+        return inner.run(POLICY, these, task.support)
+
+    leaders = jax.vmap(lambda task: inner.step(POLICY, chaser(particles, task), task.query))(batch)
+
+    def loss(these):
+        distances = jax.vmap(lambda task, leader: paired_squared(chaser(these, task), leader))(
+            batch, leaders
+        )
+        return jnp.mean(jnp.sum(distances if squared else jnp.sqrt(distances), axis=1))
+
+    return loss
+
+
 @ALL_INNER
 @pytest.mark.parametrize("name", list(UPDATES))
 def test_an_update_is_finite_and_moves(name, inner):
@@ -72,14 +92,43 @@ def test_the_surrogates_gradient_matches_finite_differences(inner, steps):
         np.testing.assert_allclose(inner_product(gradient, direction), expected, rtol=1e-6)
 
 
-@ALL_INNER
+@pytest.mark.parametrize("inner", [*INNER.values(), AUTHORS], ids=[*INNER, "svpg-authors"])
 def test_curvature_products_are_those_of_the_divergences_hessian(inner):
     with jax.enable_x64(True):
-        particles = as_float64(initial_particles(2))
-        batch = as_float64(meta_batch(2, 2))
-        vector = as_float64(initial_particles(2, seed=7))
-        problem = Problem.together(POLICY, INNER[inner], particles, batch)
+        particles = as_float64(initial_particles(3))
+        batch = as_float64(meta_batch(2, 3))
+        vector = as_float64(initial_particles(3, seed=7))
+        problem = Problem.together(POLICY, inner, particles, batch)
         require_exact_product(problem, particles, vector)
+
+
+@pytest.mark.parametrize("method", ["svpg-trpo", "vpg-trpo", "svpg-chaser"])
+def test_gradients_on_episodes_of_a_tiny_environment_match_finite_differences(method):
+    """Played, judged and adapted as in training; the episodes are then held still."""
+    settings = Settings("navigation", method, particles=2, tasks=2, episodes=3)
+    player = Player(ENVIRONMENT, POLICY, settings.build_method(), settings)
+    tasks = draw_tasks(ENVIRONMENT, jax.random.key(0), 2)
+    played = player(initial_particles(2), tasks, jax.random.key(1)).batch
+    inner = INNER[method.split("-")[0]]
+    with jax.enable_x64(True):
+        particles, direction = (as_float64(initial_particles(2, seed=seed)) for seed in (0, 7))
+        batch = as_float64(played)
+        if method == "svpg-chaser":
+            judged = Chaser()
+            loss = distance_to_leaders(inner, particles, batch)
+            gradient = jax.jit(
+                jax.grad(lambda these: judged.loss(POLICY, inner, these, batch)),
+            )(particles)
+        else:
+            problem = Problem.together(POLICY, inner, particles, batch)
+
+            def loss(these):
+                return problem.loss(these)[0]
+
+            gradient = jax.jit(jax.grad(loss))(particles)
+        expected = directional(jax.jit(loss), particles, direction)
+        assert abs(expected) > 1e-6
+        np.testing.assert_allclose(inner_product(gradient, direction), expected, rtol=1e-5)
 
 
 def require_exact_product(problem, particles, vector, size=1e-5):
@@ -186,20 +235,7 @@ def test_the_chasers_gradient_holds_the_leader_constant(inner, squared):
             particles
         )
 
-        def chaser(these, task):
-            return INNER[inner].run(POLICY, these, task.support)
-
-        leaders = jax.vmap(lambda task: INNER[inner].step(POLICY, chaser(particles, task), task.query))(
-            batch
-        )
-
-        @jax.jit
-        def loss(these):
-            distances = jax.vmap(lambda task, leader: paired_squared(chaser(these, task), leader))(
-                batch, leaders
-            )
-            return jnp.mean(jnp.sum(distances if squared else jnp.sqrt(distances), axis=1))
-
+        loss = jax.jit(distance_to_leaders(INNER[inner], particles, batch, squared))
         expected = directional(loss, particles, direction)
         np.testing.assert_allclose(inner_product(gradient, direction), expected, rtol=1e-6)
 

@@ -5,15 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import jax
 import numpy as np
 import pytest
 
-from bmaml.errors import BmamlError, DivergedError, Interrupted, RunError
+from bmaml.errors import BmamlError, DivergedError, Interrupted, RunError, SimulationError
 from bmaml.rl import Settings, TrainedPolicies, fit, gaussian_policy
-from bmaml.rl.envs import Navigation
+from bmaml.rl.envs import Locomotion, Navigation
 from bmaml.rl.play import summarise
 from bmaml.rl.train import Iterations
 from tests.rl.small import ENVIRONMENT, POLICY, HostNavigation
@@ -145,6 +146,32 @@ def test_a_host_environment_trains_too():
     assert np.isfinite(trained.history[-1]["validation"]["return_best"])
 
 
+def test_a_simulator_that_gives_up_leaves_what_was_learned_until_then(tmp_path):
+    settings = replace(SETTINGS, method="vpg-reptile", iterations=4)
+    # Two iterations play twice each; the third meets NaN.
+    world = HostNavigation(spoil=True, spoil_after=4)
+    given = {"environment": world, "policy": POLICY, "progress": False, "validate_every": 4}
+    with pytest.raises(SimulationError, match=r"NaN.*; the last good state is that of step 2, which"):
+        fit(settings, out=tmp_path / "rl", **given)
+    kept = TrainedPolicies.load(tmp_path / "rl", which="last", environment=world, policy=POLICY)
+    assert kept.iteration == 2
+
+
+def test_returns_that_are_no_numbers_are_told(run):
+    lost = replace(run[0], particles=jax.tree.map(lambda leaf: leaf * np.float32(np.nan), run[0].last))
+    with pytest.raises(SimulationError, match="returns of the adapted policies are not finite"):
+        lost.evaluate(2)
+
+
+def test_a_run_in_an_environment_of_ones_own_asks_for_it(tmp_path):
+    own = replace(SETTINGS, environment="pendulum", method="vpg-reptile", iterations=1)
+    world = HostNavigation()
+    fit(own, environment=world, policy=POLICY, out=tmp_path / "rl", progress=False)
+    with pytest.raises(RunError, match=r"of its own, 'pendulum': load it in Python"):
+        TrainedPolicies.load(tmp_path / "rl")
+    TrainedPolicies.load(tmp_path / "rl", environment=world, policy=POLICY)
+
+
 def test_rewards_beyond_bounds_are_told():
     class Exploding(Navigation):
         def step(self, task, state, action, key):
@@ -164,6 +191,40 @@ def test_the_summary_takes_the_best_particle_of_each_task():
         "return_best_before": 2.5,
         "return_mean_before": 1.75,
     }
+
+
+KILLED = """
+import sys
+from bmaml.rl import Settings, fit, gaussian_policy
+from bmaml.rl.envs import Locomotion
+settings = Settings("cheetah-velocity", "vpg-reptile", particles=2, iterations=60, tasks=2, episodes=2,
+                    held_out_tasks=2)
+world = Locomotion("cheetah", "velocity", horizon=10)
+trained = fit(settings, environment=world, policy=gaussian_policy(6, hidden=(4,)), validate_every=2,
+              out=sys.argv[1], resume=True, progress=False)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_of_robots_resumes_bit_for_bit(tmp_path):
+    pytest.importorskip("mujoco.batch")
+
+    def start(folder):
+        return subprocess.Popen([sys.executable, "-c", KILLED, str(folder)])
+
+    assert start(tmp_path / "whole").wait(timeout=300) == 0
+    process, log = start(tmp_path / "killed"), tmp_path / "killed" / "log.jsonl"
+    while process.poll() is None and (not log.exists() or len(log.read_text().splitlines()) < 3):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(timeout=60) == -signal.SIGKILL
+    assert start(tmp_path / "killed").wait(timeout=300) == 0
+    world = Locomotion("cheetah", "velocity", horizon=10)
+    given = {"environment": world, "policy": gaussian_policy(6, hidden=(4,))}
+    whole, killed = (TrainedPolicies.load(tmp_path / name, **given) for name in ("whole", "killed"))
+    assert same(whole.last, killed.last)
+    assert same(whole.particles, killed.particles)
+    assert [one["validation"] for one in whole.history] == [one["validation"] for one in killed.history]
 
 
 PROGRAM = """

@@ -1,5 +1,7 @@
 """What is not said is what the paper says."""
 
+from dataclasses import replace
+
 import pytest
 
 from bmaml.errors import BmamlError
@@ -66,6 +68,13 @@ def test_a_step_of_adam_that_is_asked_for_is_taken(method, choice):
 def test_nonsense_is_told_in_a_sentence(change, message):
     with pytest.raises(BmamlError, match=message):
         Settings(**change).resolved()
+
+
+@pytest.mark.parametrize("change", [{"physics": "gymnasium"}, {"threads": 2}])
+def test_navigation_has_no_physics(change):
+    with pytest.raises(BmamlError, match="navigation has none"):
+        replace(Settings("navigation"), **change).resolved()
+    replace(Settings("cheetah-velocity"), **change).resolved()
 
 
 def test_an_unknown_environment_is_told():

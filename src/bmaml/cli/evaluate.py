@@ -21,7 +21,8 @@ class Evaluate:
     """Score a run on its test tasks, which neither training nor checkpoint selection has seen.
 
     A run on a table is scored against the number of support rows, beside what else one might try. The
-    scores, with plots, are also written to report.html in the run folder.
+    scores of a run on data, with plots, are also written to report.html in the run folder; of a run of
+    policies, --render draws what they do.
     """
 
     folder: tyro.conf.Positional[Path]
@@ -41,7 +42,7 @@ class Evaluate:
     baselines: bool = True
     """for tables: compare with a pooled model and with one model for each task"""
     page: bool = True
-    """write report.html"""
+    """for data: write report.html"""
     render: Path | None = None
     """for policies: draw a few test tasks before and after adaptation, as .png, .svg, .pdf or .gif"""
     json: bool = False
@@ -86,6 +87,7 @@ class Evaluate:
         from bmaml.cli.output import print_scores
         from bmaml.errors import BmamlError
         from bmaml.rl import TrainedPolicies
+        from bmaml.rl.evaluation import TEST_TASKS
         from bmaml.rl.render import render, require_picture_name
 
         if self.render is not None:
@@ -97,13 +99,14 @@ class Evaluate:
                 )
         require_drawn(self.test_tasks)
         trained = TrainedPolicies.load(self.folder, which=self.checkpoint)
-        asked = {} if self.test_tasks is None else {"tasks": self.test_tasks}
-        scores = trained.evaluate(**asked, steps=self.steps)
         settings = trained.settings
+        count = TEST_TASKS if self.test_tasks is None else self.test_tasks
+        scores = trained.evaluate(count, steps=self.steps)
         if self.json:
-            print(json.dumps({**scores, "method": settings.method}))
+            told = {**scores, "tasks": count, "method": settings.method}
+            print(json.dumps({**told, "environment": settings.environment}, allow_nan=False))
         else:
-            print_scores(scores, f"{settings.method} on test tasks of {settings.environment}")
+            print_scores(scores, f"{settings.method} on {count} test tasks of {settings.environment}")
         if self.render is not None:
             render(trained, self.render, steps=self.steps)
             print(f"Drawn: {self.render}", file=sys.stderr)

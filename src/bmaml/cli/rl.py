@@ -21,7 +21,8 @@ EnvironmentName = Literal[
 class ReinforcementLearning:
     """Meta-train policies that a few episodes adapt to a new goal.
 
-    What is left out is the paper's. All but navigation need MuJoCo: pip install 'bmaml[rl]'.
+    What is left out is the paper's, but for physics and the step of Adam, which are those of its
+    authors' code. All but navigation need MuJoCo: pip install 'bmaml[rl]'.
     """
 
     environment: tyro.conf.Positional[EnvironmentName]
@@ -95,5 +96,5 @@ class ReinforcementLearning:
             told += f", at iteration {trained.iteration}"
         folder = shlex.quote(str(self.out))
         print(
-            f"Trained {trained.settings.iterations} iterations; {told}. Next: bmaml evaluate {folder}"
+            f"Trained to iteration {trained.settings.iterations}; {told}. Next: bmaml evaluate {folder}"
         )

@@ -12,6 +12,8 @@ from bmaml.rl.rollout import draw_tasks
 
 # Far from the seeds that users choose; the same tasks for every seed of a training.
 SPLITS = {"validation": 2**31 - 1, "test": 2**31 - 2}
+# How many test tasks, unless said otherwise.
+TEST_TASKS = 40
 # Tasks that are played at once: more would not be faster, and memory stays small.
 BLOCK = 20
 

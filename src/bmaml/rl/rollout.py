@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from bmaml.errors import BmamlError
+from bmaml.errors import SimulationError
 from bmaml.rl.envs.environment import Environment, HostEnvironment, TaskEnvironment
 from bmaml.rl.policy import GaussianPolicy
 from bmaml.rl.trajectories import Trajectories
@@ -154,7 +154,7 @@ class _HostRollout:
         active = np.ones(total, bool)
         now = environment.reset(jax.tree.map(np.asarray, every), reset_keys)
         if not np.all(np.isfinite(now)):
-            raise BmamlError(
+            raise SimulationError(
                 "The environment's first observations are NaN or infinite: look at what it returns "
                 "from a reset."
             )
@@ -168,7 +168,7 @@ class _HostRollout:
             now, reward, ended = environment.step(chosen, active)
             rewards[time, playing] = reward[playing]
             if not (np.all(np.isfinite(now[playing])) and np.all(np.isfinite(reward[playing]))):
-                raise BmamlError(
+                raise SimulationError(
                     f"The simulator returned NaN or infinity at step {time + 1} of an episode: use a "
                     "smaller step size or fewer inner steps, or look at the environment."
                 )

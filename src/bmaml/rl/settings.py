@@ -121,6 +121,8 @@ class Settings:
                 require_counts(threads=self.threads)
         except ValueError as error:
             raise BmamlError(str(error)) from error
+        if self.environment == "navigation" and (self.physics, self.threads) != ("authors", None):
+            raise BmamlError("Physics and threads are for cheetah and ant: navigation has none.")
         for name in ("discount", "smoothing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BmamlError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1.")

@@ -1,5 +1,6 @@
 """What meta-training of policies leaves: particles that a few episodes adapt to a task."""
 
+import math
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from bmaml.errors import RunError
+from bmaml.errors import RunError, SimulationError
 from bmaml.rl.envs.environment import TaskEnvironment
-from bmaml.rl.evaluation import held_out_returns
+from bmaml.rl.envs.registry import ENVIRONMENTS
+from bmaml.rl.evaluation import TEST_TASKS, held_out_returns
 from bmaml.rl.play import Player
 from bmaml.rl.policy import GaussianPolicy
 from bmaml.rl.settings import Settings
@@ -56,10 +58,16 @@ class TrainedPolicies:
         played = self.player(self.particles, jax.tree.map(jnp.asarray, tasks), key, steps=steps)
         return played.adapted, played.returns
 
-    def evaluate(self, tasks: int = 40, *, steps: int | None = None) -> dict[str, float]:
+    def evaluate(self, tasks: int = TEST_TASKS, *, steps: int | None = None) -> dict[str, float]:
         """Returns on `tasks` test tasks, before and after `steps` of adaptation (None: as trained)."""
         scores = held_out_returns(self.player, self.particles, "test", tasks, steps=steps)
-        return {name: float(value) for name, value in scores.items()}
+        told = {name: float(value) for name, value in scores.items()}
+        if not all(map(math.isfinite, told.values())):
+            raise SimulationError(
+                "The returns of the adapted policies are not finite numbers: adapt by fewer steps, or "
+                "train with a smaller step size."
+            )
+        return told
 
     @classmethod
     def load(
@@ -85,6 +93,11 @@ class TrainedPolicies:
                 f"{run.path / 'run.json'} was written by another version of bmaml: use the version "
                 "that made it."
             ) from error
+        if environment is None and settings.environment not in ENVIRONMENTS:
+            raise RunError(
+                f"{run.path} was trained in an environment of its own, {settings.environment!r}: load "
+                "it in Python, with TrainedPolicies.load(folder, environment=...)."
+            )
         world = settings.build_environment() if environment is None else environment
         require_same_world(run, world)
         policy = policy_for(world, policy)

@@ -74,9 +74,10 @@ class LocomotionTask(gymnasium.Env):
 
     def _checked(self, task: Any) -> float:
         """The task that was named, if there is such a one."""
-        if self.tasks.goal == "direction" and task not in (-1, 1):
+        number = isinstance(task, int | float | np.number)
+        if self.tasks.goal == "direction" and not (number and task in (-1, 1)):
             raise BmamlError(f"task is {task!r}; a direction is -1 or 1.")
-        if not (isinstance(task, int | float | np.number) and np.isfinite(task)):
+        if not (number and np.isfinite(task)):
             raise BmamlError(f"task is {task!r}; a velocity is a finite number.")
         return float(task)
 

@@ -1,7 +1,8 @@
 """Cheetah and ant, to run at a velocity or in a direction, on batches of MuJoCo simulations.
 
 `physics="gymnasium"` is that of HalfCheetah-v5 and Ant-v5: five physics steps for each action, their
-observations and resets; the state follows theirs bit for bit. `physics="authors"` is that of the
+observations (but contact forces are those at the new state) and resets; the state follows theirs bit
+for bit. `physics="authors"` is that of the
 paper's code: one physics step, its observations, resets and model. Rewards and ends are those of the
 paper in both, and use velocity and contact forces at the new state.
 """
@@ -14,9 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from bmaml.errors import BmamlError
+from bmaml.errors import BmamlError, SimulationError
 from bmaml.rl.envs.environment import NAN_ACTION, HostEnvironment, HostStep
-from bmaml.rl.envs.robots import ROBOTS, import_mujoco, initial_positions, load_model
+from bmaml.rl.envs.robots import (
+    ROBOTS,
+    import_mujoco,
+    initial_positions,
+    load_model,
+    without_warnings,
+)
 
 SUBSTEPS = {"authors": 1, "gymnasium": 5}
 # Standard deviation of the positions for the authors, half-width of a uniform in Gymnasium.
@@ -109,15 +116,16 @@ class Locomotion(HostEnvironment):
     ) -> HostStep:
         """Simulate the active episodes."""
         if not np.all(np.isfinite(actions[active])):
-            raise BmamlError(NAN_ACTION)
+            raise SimulationError(NAN_ACTION)
         actions = np.clip(np.asarray(actions, np.float64), -1.0, 1.0)
         if active.all():
             ids, self.controls[:] = None, actions
         else:
             ids, self.controls[active] = np.flatnonzero(active).astype(np.int32), actions[active]
-        self.batch.step(ids, nstep=SUBSTEPS[self.physics], stage=self.stage)
+        with without_warnings(self.mujoco):  # What went wrong is told below.
+            self.batch.step(ids, nstep=SUBSTEPS[self.physics], stage=self.stage)
         if np.any(self.batch.warning[:, self.unstable][active]):
-            raise BmamlError(
+            raise SimulationError(
                 "MuJoCo met NaN in an unstable simulation: the policies' actions are too violent for "
                 "it; use a smaller step size or fewer inner steps."
             )

@@ -1,5 +1,7 @@
 """The paper's two robots: their models, what a policy sees of them, and how an episode begins."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,17 @@ def import_mujoco() -> Any:
             "Cheetah and ant need MuJoCo 3.17 and Gymnasium: run pip install '.[rl]' in bmaml's folder."
         ) from error
     return mujoco
+
+
+@contextmanager
+def without_warnings(mujoco: Any) -> Iterator[None]:
+    """Keep MuJoCo from printing a warning for every simulation, and from writing a log of them."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
 
 
 def load_model(robot: str, physics: str) -> Any:

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from bmaml.errors import BmamlError
+from bmaml.errors import BmamlError, SimulationError
 from bmaml.rl.envs.environment import NAN_ACTION, HostEnvironment, HostStep
 
 
@@ -95,7 +95,7 @@ class VectorTasks(HostEnvironment):
     ) -> HostStep:
         """Step all copies; what those do that are over is not looked at."""
         if not np.all(np.isfinite(actions[active])):
-            raise BmamlError(NAN_ACTION)
+            raise SimulationError(NAN_ACTION)
         share = 0.5 * (np.clip(actions, -1.0, 1.0) + 1.0)
         moves = (self.low + share * (self.high - self.low)).astype(self.action_type)
         observations, rewards, terminated, truncated, _ = self.environment.step(moves)

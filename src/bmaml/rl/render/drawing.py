@@ -26,6 +26,9 @@ def require_picture_name(path: Path) -> None:
             f"{path} cannot be drawn: end its name in .png, .svg or .pdf for a picture, or in .gif "
             "for an animation."
         )
+    existing = next(place for place in path.absolute().parents if place.exists())
+    if not existing.is_dir():
+        raise BmamlError(f"{existing} is a file, so nothing can be drawn into {path}.")
 
 
 def render(trained: TrainedPolicies, path: Path, *, tasks: int = 4, steps: int | None = None) -> None:

@@ -13,6 +13,9 @@ from bmaml.rl.evaluation import SPLITS
 from bmaml.rl.rollout import draw_tasks, make_rollout
 from bmaml.rl.trained import TrainedPolicies
 
+# Beside the two keys that the one of the test tasks is split into.
+PICTURE = 2
+
 
 class Episode(NamedTuple):
     """One episode: the state that each of its steps was taken in."""
@@ -38,8 +41,8 @@ def record(trained: TrainedPolicies, count: int, *, steps: int | None = None) ->
     best = jnp.argmax(returns[-1], axis=1)
     before = jax.tree.map(lambda leaf: leaf[best][:, None], trained.particles)
     after = jax.tree.map(lambda leaf: leaf[jnp.arange(count), best][:, None], adapted)
-    # The same noise before and after: what differs is the policy.
-    key = jax.random.fold_in(play_key, count)
+    # The same noise before and after: what differs is the policy. `play_key` is for adapting.
+    key = jax.random.fold_in(jax.random.key(SPLITS["test"]), PICTURE)
     played = [_episodes(trained, particles, tasks, key) for particles in (before, after)]
     each = [jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), tasks) for at in range(count)]
     return [Recording(*parts) for parts in zip(each, *played, strict=True)]
