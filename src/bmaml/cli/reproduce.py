@@ -39,9 +39,9 @@ class ReproduceSinusoid(Reproduce):
 class ReproduceClassification(Reproduce):
     """Few-shot image classification: particles (figure a) and few training tasks (figure b)."""
 
-    scale: Literal["quick", "omniglot", "miniimagenet", "paper"] = "quick"
-    """quick: glyphs, minutes, no download; omniglot: hours; miniimagenet: hours, at half
-    resolution; paper: miniImageNet in full, for a GPU"""
+    scale: Literal["quick", "presets", "omniglot", "miniimagenet", "paper"] = "quick"
+    """quick: glyphs, minutes, no download; presets: every method on them; omniglot: hours;
+    miniimagenet: hours, at half resolution; paper: miniImageNet in full, for a GPU"""
     folder: Path | None = None
     """your copy of Omniglot or miniImageNet"""
     out: Path = Path("runs/classification")

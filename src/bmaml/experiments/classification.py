@@ -6,7 +6,7 @@ tuned and scored, alike for all, is in `study`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -39,17 +39,27 @@ class Scale(grid.Scale):
     batch_size: int = 16
 
 
+# Needs no download, and takes minutes.
+QUICK = Scale(
+    tasks="glyphs",
+    steps=300,
+    batch_size=8,
+    seeds=(0,),
+    num_tasks=(None, 100),
+    methods=(("maml", 1), ("emaml", 5), ("bmaml", 5)),
+    validations=6,
+    task_options=(("validation_tasks", 50), ("test_tasks", 200), ("held_out_query", 8)),
+)
 SCALES = {
-    # Needs no download, and takes minutes.
-    "quick": Scale(
-        tasks="glyphs",
-        steps=300,
-        batch_size=8,
-        seeds=(0,),
-        num_tasks=(None, 100),
-        methods=(("maml", 1), ("emaml", 5), ("bmaml", 5)),
-        validations=6,
-        task_options=(("validation_tasks", 50), ("test_tasks", 200), ("held_out_query", 8)),
+    "quick": QUICK,
+    # Every preset on the same images, and the chaser with the paper's n = s = 1.
+    "presets": replace(
+        QUICK,
+        num_tasks=(None,),
+        methods=(
+            *(("maml", 1), ("fomaml", 1), ("reptile", 1), ("emaml", 5), ("bfa", 5), ("bmaml", 5)),
+            *(("bmaml-prediction", 5), ("bmaml-one-step", 5)),
+        ),
     ),
     # A few minutes on two cores for each training.
     "omniglot": Scale(

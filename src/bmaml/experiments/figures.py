@@ -15,6 +15,7 @@ from rich.table import Table
 
 COLOURS = {"maml": "#7f7f7f", "emaml": "#1f77b4", "bfa": "#2ca02c", "bmaml": "#d62728"}
 COLOURS |= dict.fromkeys(("bmaml-flat", "bmaml-initial", "bmaml-prediction"), "#ff7f0e")
+COLOURS |= {"fomaml": "#bcbd22", "reptile": "#9467bd", "bmaml-one-step": "#8c564b"}
 COLOURS |= {"vpg-trpo": "#1f77b4", "svpg-trpo": "#d62728"}
 COLOURS |= {"vpg-reptile": "#1f77b4", "svpg-chaser": "#d62728"}
 LINES = {5: ":", 20: "--"}
@@ -23,6 +24,7 @@ COMPOSITIONS = {
     "bmaml-flat": "flat prior",
     "bmaml-initial": "flat prior, initial width",
     "bmaml-prediction": "distance of predictions",
+    "bmaml-one-step": "n = s = 1",
 }
 Result = dict[str, Any]
 

@@ -16,6 +16,8 @@ COMPOSED: dict[str, tuple[str, dict[str, Any]]] = {
     "bmaml-initial": ("bmaml", {"prior": "flat", "kernel": "rbf-initial"}),
     # Features of query images have a gradient in what the chaser predicts, and none in its weights.
     "bmaml-prediction": ("bmaml", {"distance": "prediction"}),
+    # The paper's number of steps of chaser and leader, n = s = 1.
+    "bmaml-one-step": ("bmaml", {"inner_steps": 1, "leader_steps": 1}),
 }
 
 
