@@ -1,6 +1,7 @@
 """Environment steps a second: episodes of policies, bare physics, Gymnasium's vector environments.
 
 python benchmarks/rl_sampling.py --robots cheetah ant --policies 200 --episodes 10 --steps 50
+python benchmarks/rl_sampling.py --robots ant --ends --steps 200 --others 0    # ants that fall are out
 """
 
 import argparse
@@ -27,10 +28,11 @@ class Endless(Locomotion):
 
 
 def contestants(
-    robot: str, physics: str, policies: int, episodes: int, steps: int, others: int
+    robot: str, physics: str, policies: int, episodes: int, steps: int, others: int, ends: bool
 ) -> dict:
     """Functions that simulate, and how many environment steps each of them takes."""
-    world = Endless(robot, "velocity", physics=physics, horizon=steps)
+    family = Locomotion if ends else Endless
+    world = family(robot, "velocity", physics=physics, horizon=steps)
     policy = gaussian_policy(world.action_size)
     example = jnp.zeros((1, world.observation_size))
     particles = jax.vmap(lambda key: policy.init(key, example))(
@@ -41,26 +43,32 @@ def contestants(
     rollout = make_rollout(world, policy, episodes)
     total = policies * episodes
 
-    bare = Endless(robot, "velocity", physics=physics, horizon=steps)
+    bare = family(robot, "velocity", physics=physics, horizon=steps)
     # The actions that the policies take, so that all contestants meet about as many contacts.
-    actions = np.asarray(rollout(particles, tasks, jax.random.key(3)).actions, np.float64)
+    played = rollout(particles, tasks, jax.random.key(3))
+    actions = np.asarray(played.actions, np.float64)
     controls = np.moveaxis(np.clip(actions, -1, 1).reshape(total, steps, -1), 1, 0)
+    active = np.moveaxis(np.asarray(played.mask).reshape(total, steps), 1, 0)
+    taken = int(active.sum())
     keys = jax.random.split(jax.random.key(2), total)
 
     def limit() -> None:
         """Actions that were drawn before, and nothing looked at but what rewards need."""
         bare.reset(np.zeros(total), keys)
-        for action in controls:
+        for action, now in zip(controls, active, strict=True):
             bare.controls[:] = action
-            bare.batch.step(nstep=SUBSTEPS[physics], stage=bare.stage)
+            ids = None if now.all() else np.flatnonzero(now).astype(np.int32)
+            bare.batch.step(ids, nstep=SUBSTEPS[physics], stage=bare.stage)
 
     runs = {
         "episodes of policies": (
             lambda: jax.block_until_ready(rollout(particles, tasks, jax.random.key(3))),
-            total * steps,
+            taken,
         ),
-        "bare physics": (limit, total * steps),
+        "bare physics": (limit, taken),
     }
+    if taken < total * steps:
+        print(f"{taken / (total * steps):.2f} of all steps are taken before an episode ends")
     if physics == "gymnasium" and others > 0:
         name, options = GYMNASIUM[robot]
         for kind in ("sync", "async"):
@@ -82,14 +90,21 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=10)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--others", type=int, default=32, help="environments of Gymnasium's; 0: none")
+    parser.add_argument("--ends", action="store_true", help="episodes end where the tasks end them")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     for robot in options.robots:
         for physics in ("gymnasium", "authors"):
-            runs = contestants(
-                robot, physics, options.policies, options.episodes, options.steps, options.others
-            )
             print(f"\n{robot}, {physics} physics")
+            runs = contestants(
+                robot,
+                physics,
+                options.policies,
+                options.episodes,
+                options.steps,
+                options.others,
+                options.ends,
+            )
             best = best_seconds({name: run for name, (run, _) in runs.items()}, options.rounds)
             rates = {name: count / best[name] for name, (_, count) in runs.items()}
             for name, rate in rates.items():
