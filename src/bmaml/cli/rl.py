@@ -22,7 +22,7 @@ class ReinforcementLearning:
     """Meta-train policies that a few episodes adapt to a new goal.
 
     What is left out is the paper's, but for physics and the step of Adam, which are those of its
-    authors' code. All but navigation need MuJoCo: pip install 'bmaml[rl]'.
+    authors' code. All but navigation need MuJoCo: pip install '.[rl]'.
     """
 
     environment: tyro.conf.Positional[EnvironmentName]
