@@ -61,7 +61,11 @@ def test_every_public_name_stands_in_the_section_of_its_module():
     }
 
 
-@pytest.mark.parametrize("page", [DOCS.parent / "README.md", *DOCS.rglob("*.md")], ids=str)
+# The page itself has modules that are imported by their own names, such as bmaml.rl.render.
+PAGES = [DOCS.parent / "README.md", *(page for page in DOCS.rglob("*.md") if page.stem != "api")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_a_page_calls_by_its_full_name_comes_with_bmaml(page):
     for name in {*FULL_NAME.findall(page.read_text())}:
         _, first, *others = name.split(".")

@@ -174,8 +174,9 @@ def fit_seeds(
         "example": example.to_json(),
         "particles": describe(like.state.particles),
     }
-    if written is not None:
+    if processes.is_first():
         settings |= {"ranges": ranges} if (ranges := tasks.ranges()) else {}
+    if written is not None:
         # Before compiling, which takes its time.
         require_fit(written, settings, resume=resume, prolong=prolong)
     # Drawn before compiling, too: a part of the data may be missing.
@@ -219,6 +220,6 @@ def fit_seeds(
         )
     compiled = Compiled(learner)
     return [
-        of_seed(snapshot, index, seed, learner, entries, example, compiled)
+        of_seed(snapshot, index, seed, learner, entries, example, compiled, settings=settings)
         for index, seed in enumerate(seeds)
     ]

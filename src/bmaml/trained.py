@@ -1,12 +1,14 @@
 """What training leaves: particles from which a few rows of data lead to a posterior."""
 
 import json
+import math
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Key, PyTree
 
 from bmaml.adapted import AdaptedPosterior
@@ -17,16 +19,20 @@ from bmaml.given_rows import given_rows
 from bmaml.learner import Learner
 from bmaml.recipe import Recipe
 from bmaml.run_folder import RunFolder, as_far_as_told, difference, read_description
+from bmaml.saving import save_run
+from bmaml.scale import processes
 from bmaml.tasks.source import TaskSource
 from bmaml.tasks.task import Data, Task
 from bmaml.tasks.task_set import TaskSet
 from bmaml.training_log import read_log
 from bmaml.training_state import (
+    Best,
     Example,
     Snapshot,
     State,
     begin,
     describe,
+    join,
     pick,
     require_validated,
 )
@@ -44,6 +50,8 @@ class Trained:
         step: after how many meta-updates `particles` were taken.
         seed: the seed of the training.
         example: shapes and types of a support set.
+        compiled: the learner's functions.
+        settings: of the training, as they stand in the `run.json` of a run folder.
     """
 
     learner: Learner
@@ -54,6 +62,7 @@ class Trained:
     seed: int
     example: Example
     compiled: Compiled
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """In one line: the particles of a network are pages of numbers."""
@@ -117,6 +126,33 @@ class Trained:
             )
         scores = self.compiled.score(self.particles, tasks, steps=steps)
         return {name: float(value) for name, value in scores.items()}
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Keep a result that was trained without `out`, in a run folder as `out` would have made it.
+
+        `load` gives the same particles back, the `bmaml` command takes the folder if the training had a
+        `description`, and `fit` goes on from there with `resume=True` and more `steps`. Of what was
+        loaded with `which="last"`, the last particles count as the best from then on.
+
+        Arguments:
+            folder: a new or an empty one.
+        """
+        score = next((entry["validation"] for entry in self.history if entry["step"] == self.step), {})
+        name, higher_is_better = self.learner.posterior.likelihood.selection
+        best = math.inf if (value := score.get(name)) is None else -value if higher_is_better else value
+        kept = Best(self.particles, jnp.asarray(best, jnp.float32), jnp.asarray(self.step, jnp.int32))
+        snapshot = join(Snapshot(self.last, kept))
+        settings = {
+            "description": None,
+            "steps": int(self.last.step),
+            **self.settings,
+            "learner": {**self.settings.get("learner", {}), **self.learner.describe()},
+            "seeds": [self.seed],
+            "example": self.example.to_json(),
+            "particles": describe(snapshot.state.particles),
+        }
+        if processes.is_first():
+            save_run(folder, settings, snapshot, self.history)
 
     @classmethod
     def load(
@@ -182,7 +218,15 @@ class Trained:
         if which == "best":
             require_validated(run.path, *pick(snapshot, index))
         return of_seed(
-            snapshot, index, seeds[index], learner, entries, example, Compiled(learner), which
+            snapshot,
+            index,
+            seeds[index],
+            learner,
+            entries,
+            example,
+            Compiled(learner),
+            which,
+            run.settings,
         )
 
 
@@ -195,12 +239,15 @@ def of_seed(
     example: Example,
     compiled: Compiled,
     which: Literal["best", "last"] = "best",
+    settings: dict[str, Any] | None = None,
 ) -> Trained:
     """One seed's result out of a snapshot of several."""
     last, best = pick(snapshot, index)
     particles, step = (best.particles, best.step) if which == "best" else (last.particles, last.step)
     history = [entry for entry in entries if entry["seed"] == seed]
-    return Trained(learner, particles, last, history, int(step), seed, example, compiled)
+    return Trained(
+        learner, particles, last, history, int(step), seed, example, compiled, settings or {}
+    )
 
 
 def _warn_of_differences(run: RunFolder, learner: Learner) -> None:

@@ -129,6 +129,12 @@ def pick(snapshot: Snapshot, index: int) -> Snapshot:
     return Snapshot(one[0]._replace(step=state.step), one[1])
 
 
+def join(snapshot: Snapshot) -> Snapshot:
+    """A snapshot of one seed, as `pick` gives it, with the axis of seeds again."""
+    state, best = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], snapshot)
+    return Snapshot(state._replace(step=snapshot.state.step), best)
+
+
 def require_validated(folder: Path, last: State, best: Best) -> None:
     """Refuse to take the particles of a run's beginning for its best ones; of one seed."""
     if int(best.step) == 0 < int(last.step):

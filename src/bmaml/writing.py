@@ -23,15 +23,19 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 @contextmanager
-def reporting_write_errors(folder: Path) -> Iterator[None]:
-    """Tell a full disk, a missing permission and their like in one sentence."""
+def reporting_write_errors(
+    folder: Path, then: str = "resume; complete checkpoints are intact"
+) -> Iterator[None]:
+    """Tell a full disk, a missing permission and their like in one sentence.
+
+    `then` is what to do when there is room again.
+    """
     try:
         yield
     except Exception as error:
         if _is_full(error):
             raise RunError(
-                f"Cannot write to {folder}, the disk is full: make room and resume; complete "
-                "checkpoints are intact."
+                f"Cannot write to {folder}, the disk is full: make room and {then}."
             ) from error
         if isinstance(error, OSError):
             raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
