@@ -1,4 +1,7 @@
+import doctest
+import inspect
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 
 import bmaml
+from bmaml import presets
 from bmaml.distances import DISTANCES
 from bmaml.inner import INNER_UPDATES
 from bmaml.kernels import KERNELS
@@ -148,6 +152,35 @@ def test_options_of_a_method_are_those_of_its_signature():
     assert "distance" in options_of("bmaml")
     assert "distance" not in options_of("bfa")
     assert "learned_steps" not in options_of("reptile")
+
+
+ARGUMENT = re.compile(r"^ {4}(\w+): ", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_help_describes_every_argument_or_says_where_it_is_described(name):
+    """What is said elsewhere holds here, too: an argument of another default is described again."""
+    told, preset = inspect.getdoc(METHODS[name]) or "", METHODS[name]
+    described, own = (set(ARGUMENT.findall(text)) for text in (inspect.getdoc(bmaml.bmaml) or "", told))
+    assert described >= {"model", *options_of("bmaml")} - {"options"}
+    if list(inspect.signature(preset).parameters) == ["model", "options"]:
+        assert own == {"model", "options"}
+        assert "`emaml`" in told
+        return
+    defaults, usual = (
+        {one.name: one.default for one in inspect.signature(each).parameters.values()}
+        for each in (preset, bmaml.bmaml)
+    )
+    assert own <= set(defaults)
+    assert set(defaults) <= own | (described if "those of `bmaml`" in told else set())
+    assert {key for key, value in defaults.items() if value != usual[key]} <= own
+
+
+def test_what_help_shows_is_what_happens():
+    found = doctest.DocTestFinder().find(presets)
+    examples = [one for one in found if one.examples]
+    assert len(examples) >= 4
+    assert not [one.name for one in examples if doctest.DocTestRunner().run(one).failed]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """The named methods, each a composition that can be read at a glance.
 
 `settings="paper"` (the default) is the mathematics of Kim et al. 2018; `settings="authors"` is what
-their published regression code does. `meta_step_size` is that of Adam, 0.001 unless given. Every part
-can be replaced: pass your own likelihood, prior or kernel, or compose a `Learner` yourself.
+their published regression code does. Every part can be replaced: pass your own likelihood, prior or
+kernel, or compose a `Learner` yourself. What is common to the methods is said once, in `bmaml`.
 """
 
 import inspect
@@ -33,14 +33,28 @@ from bmaml.preset_parts import (
 
 
 def maml(model: Any, **options: Any) -> Learner:
-    """MAML (Finn et al. 2017): EMAML with one particle."""
+    """MAML (Finn et al. 2017): EMAML with one particle.
+
+    Arguments:
+        model: a network, as in `bmaml`.
+        options: those of `emaml`, but for `num_particles`.
+
+    >>> import bmaml
+    >>> bmaml.maml(bmaml.models.mlp(1, 1), step_size=0.01).num_particles
+    1
+    """
     if "num_particles" in options:
         raise TypeError("maml has one particle: leave out num_particles, or use emaml.")
     return replace(emaml(model, num_particles=1, **options), name="maml")
 
 
 def fomaml(model: Any, **options: Any) -> Learner:
-    """First-order MAML: the meta-gradient takes the inner gradients as constants."""
+    """First-order MAML: the meta-gradient takes the inner gradients as constants.
+
+    Arguments:
+        model: a network, as in `bmaml`.
+        options: those of `emaml`, but for `num_particles`.
+    """
     learner = maml(model, **options)
     return replace(learner, inner=replace(learner.inner, first_order=True), name="fomaml")
 
@@ -63,8 +77,20 @@ def emaml(
 ) -> Learner:
     """EMAML: an ensemble of M independent MAMLs. Validation loss after gradient descent.
 
-    With `learned_steps` every parameter has a step size that is trained, too: with one particle this
-    is Meta-SGD (Li et al. 2017). For `inner`, `kernel` and `temperature` see `bmaml`.
+    With `learned_steps` and one particle this is Meta-SGD (Li et al. 2017).
+
+    Arguments: those of `bmaml` that it has, and of its own
+        inner_steps: None is 1 for numbers, 10 for labels.
+        step_size: None is 0.03 for numbers, 0.3 for labels.
+        likelihood: None is "squared_error" for numbers and "cross_entropy" for labels, which are means
+            over rows.
+        prior: None is "flat".
+        inner: gradient descent, unless another is named.
+
+    >>> import bmaml
+    >>> learner = bmaml.emaml(bmaml.models.mlp(None, 3), targets="labels")
+    >>> learner.num_particles, learner.inner.steps, learner.inner.step_size
+    (10, 10, 0.3)
     """
     defaults = defaults_for(POINTS, targets, settings)
     update = inner_update(
@@ -106,7 +132,13 @@ def reptile(
 ) -> Learner:
     """Reptile (Nichol et al. 2018): distance to the adapted weights, no second derivatives.
 
-    For `inner`, `kernel` and `temperature` see `bmaml`; nothing of them is learned.
+    Arguments: those of `bmaml` that it has, and of its own
+        num_particles: M Reptiles, which do not interact.
+        inner_steps: updates of an adaptation; with one, it would be joint training.
+        step_size: None is 0.02.
+        likelihood: None is "squared_error" for numbers, "cross_entropy" for labels.
+        prior: None is "flat".
+        inner: gradient descent, unless another is named; nothing of it can be learned.
     """
     defaults = defaults_for(POINTS, targets, settings)
     update = inner_update(
@@ -147,7 +179,11 @@ def bfa(
 ) -> Learner:
     """Bayesian fast adaptation (Algorithm 2): SVGD, then the mixture's validation likelihood.
 
-    For `prior_precision`, `inner`, `kernel`, `temperature` and `learned_steps` see `bmaml`.
+    Arguments: those of `bmaml`, without the leader's and without `distance`.
+
+    >>> import bmaml
+    >>> bmaml.bfa(bmaml.models.mlp(1, 1), inner_steps=5).inner.steps
+    5
     """
     defaults = defaults_for(POSTERIORS, targets, settings)
     update = inner_update(
@@ -191,16 +227,46 @@ def bmaml(
     meta_step_size: float | None = None,
     settings: Settings = "paper",
 ) -> Learner:
-    """BMAML (Algorithm 3): SVGD, then the chaser loss.
+    r"""BMAML (Algorithm 3): SVGD, then the chaser loss.
 
-    Unless given, the leader's steps are as large as the chaser's; for numbers it takes five, for
-    labels as many as the chaser (see docs/deviations.md for why not the paper's one small step).
-    It sees `"all"` rows of a task, or those of the `"query"` alone. `prior_precision` is the λ that a
-    Gaussian prior begins with.
+    A posterior is M particles. The chaser $\Theta^n$ adapts to a few rows of a task, the leader
+    $\Theta^{n+s}$ goes on from there with all of them, and the initial particles learn to land where
+    the leader does (Eq. 7).
 
-    The variants (see docs/variants.md): `inner` is another inner update (`INNER_UPDATES`), `kernel`
-    that of SVGD (`KERNELS`), `temperature` that of a sampler, `learned_steps` trains a step size for
-    every parameter, and `distance` is that from chaser to leader (`DISTANCES`).
+    Arguments:
+        model: a network: `bmaml.models.mlp` or `conv`, a module of Equinox or Flax, or anything with
+            `init(key)` and `apply(weights, x)`.
+        num_particles: M, how many networks a posterior is.
+        inner_steps: n, updates of an adaptation; None is 1 for numbers, 20 for labels.
+        step_size: α, of these updates; None is 0.03 for numbers, 0.1 for labels.
+        leader_steps: s; None is five for numbers, for labels as many as the chaser's (see
+            docs/deviations.md for why not the paper's one small step).
+        leader_step_size: of the leader's steps; None is `step_size`.
+        leader_rows: what the leader sees of a task: "all" rows, or those of the "query" alone.
+        targets: what is predicted, "numbers" or "labels" (0, 1, … of classes).
+        likelihood: p(y | f(x)), by its name in `bmaml.posterior.LIKELIHOODS` or one of your own; None
+            is "gaussian" for numbers, "categorical" for labels.
+        prior: p(θ) of the weights, by its name in `bmaml.posterior.PRIORS` or one of your own; None is
+            "gaussian".
+        prior_precision: λ, which a Gaussian prior begins with; None is 0.01 for numbers, 0.1 for
+            labels.
+        inner: the inner update, by its name in `bmaml.inner.INNER_UPDATES`.
+        kernel: k(θ, θ') of SVGD, by its name in `bmaml.kernels.KERNELS` ("rbf-70" has the bandwidth
+            70, not the median's) or one of your own; None is "rbf".
+        temperature: T of the posterior that "sgld" and "hmc" sample; None is nearly zero.
+        learned_steps: meta-learn a step size for every parameter.
+        distance: d from chaser to leader, by its name in `bmaml.distances.DISTANCES` or one of your
+            own.
+        meta_step_size: β, the step size of Adam, which makes the meta-update; None is 0.001.
+        settings: "paper", or "authors", what their published code does, with its numbers.
+
+    Returns:
+        A learner for `bmaml.fit`.
+
+    >>> import bmaml
+    >>> learner = bmaml.bmaml(bmaml.models.mlp(1, 1), num_particles=5, kernel="imq")
+    >>> learner.num_particles, learner.inner.steps, learner.meta.leader_steps
+    (5, 1, 5)
     """
     defaults = defaults_for(POSTERIORS, targets, settings)
     update = inner_update(
