@@ -9,7 +9,10 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss, r2_score
 
 from bmaml.cli.main import main
+from bmaml.distances import MMD
 from bmaml.errors import BmamlError, RunError
+from bmaml.estimators import FewShotRegressor
+from bmaml.posterior import FlatPrior
 from tests.estimators.data import CLASSES, KNOWN, NEW, both, table
 
 
@@ -83,6 +86,22 @@ def test_a_run_folder_can_be_loaded(trained, kind, tmp_path):
         other.load(model.out)
     with pytest.raises(RunError, match="already holds a run"):
         clone(model).fit(X, y, groups=table(kind)[2])
+
+
+def test_what_was_trained_without_a_folder_is_saved_with_all_its_parts(tmp_path):
+    X, y, groups = table("numbers")
+    parts = {"inner": "sgld", "temperature": 0.01, "distance": "mmd", "leader_steps": 2}
+    parts |= {"prior": "flat", "likelihood": "gaussian", "learned_steps": True, "leader_rows": "query"}
+    options = {"num_particles": 2, "hidden": (4,), "shots": 4, "random_state": 0, "steps": 2}
+    model = FewShotRegressor(**options, **parts).fit(X[KNOWN], y[KNOWN], groups=groups[KNOWN])
+    learner = model.model_.trained.learner
+    assert (learner.inner.temperature, learner.inner.learned_steps) == (0.01, True)
+    assert (type(learner.meta.distance), learner.meta.leader_steps) == (MMD, 2)
+    assert (type(learner.posterior.prior), learner.meta.leader_rows) == (FlatPrior, "query")
+    model.save(tmp_path / "run")
+    loaded = FewShotRegressor.load(tmp_path / "run")
+    assert loaded.get_params() == model.get_params()
+    np.testing.assert_array_equal(loaded.predict(X), model.adapt(X[:0], y[:0]).predict(X))
 
 
 def test_the_command_predicts_from_a_run_folder(trained, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from bmaml.errors import OutsideTrainingWarning
+from bmaml.kernels import KERNELS
 from tests.estimators.data import CLASSES, TINY, both, table
 
 
@@ -42,6 +43,11 @@ def test_what_cannot_be_is_told(trained, kind):
     [
         ({"method": "magic"}, "Unknown method 'magic'"),
         ({"method": "maml", "num_particles": 2}, "maml has one particle"),
+        ({"method": "bfa", "distance": "mmd"}, "bfa has no distance: .* has it: bmaml"),
+        ({"method": "maml", "leader_steps": 2}, "maml has no leader_steps"),
+        ({"method": "emaml", "kernel": "imq"}, "'gd' has no kernel"),
+        ({"kernel": "cubic"}, "Unknown kernel 'cubic': use one of rbf"),
+        ({"kernel": KERNELS["rbf"]()}, "kernel must be a name, .* give it to bmaml.fit"),
         ({"steps": 0}, "steps is 0"),
         ({"shots": 0}, "shots is 0"),
         ({"hidden": (0,)}, "at least one unit"),

@@ -8,6 +8,10 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bmaml.estimators import FewShotClassifier, FewShotRegressor
+from bmaml.estimators.settings import METHOD_OPTIONS
+from bmaml.kernels import kernel_named
+from bmaml.presets import METHODS, options_of
 from tests.estimators.data import CLASSES, TINY, both, table
 
 
@@ -18,6 +22,27 @@ def test_parameters_are_kept_as_they_are(kind):
     assert estimator.hidden is hidden
     assert clone(estimator).get_params() == estimator.get_params()
     assert estimator.set_params(method="maml").method == "maml"
+
+
+def test_every_option_of_every_method_is_a_parameter():
+    options = {name for method in METHODS for name in options_of(method)}
+    assert set(METHOD_OPTIONS) == options - {"targets"}  # which is which estimator it is
+    assert set(METHOD_OPTIONS) <= set(FewShotRegressor().get_params())
+    assert all(f"    {name}: " in str(FewShotClassifier.__doc__) for name in METHOD_OPTIONS)
+
+
+@both
+def test_a_search_can_vary_the_parts_of_a_method(kind, untrained):
+    X, y, groups = table(kind)
+    parts = {"kernel": ["imq", "rbf-70"], "inner_steps": np.array([2, 3])}
+    estimator = CLASSES[kind](**{**TINY, "method": "bfa"})
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(estimator, parts, cv=GroupKFold(2)).fit(X, y, groups=groups)
+    inner = search.best_estimator_.model_.trained.learner.inner
+    assert inner.steps == search.best_params_["inner_steps"]
+    named = kernel_named(search.best_params_["kernel"])
+    assert inner.kernel.profile.__qualname__ == named.profile.__qualname__
+    assert len(untrained) == 9
 
 
 @both

@@ -74,7 +74,7 @@ class FewShot(Settings):
         target = free_name(y, "target", frame.columns)
         task = free_name(groups, "task", [*frame.columns, target])
         with value_errors():
-            options = {"task": task, "target": target, "kind": self.kind, **self.split_options(seed)}
+            options = {"task": task, "target": target, "kind": self.kind, **self._split_options(seed)}
             table = frame.assign(**{target: targets, task: tasks})
             prepared = self._prepare(table, options, alone)
             model = self._train(prepared, options, seed)
@@ -104,9 +104,14 @@ class FewShot(Settings):
         adapted.__dict__.update(self.__dict__)  # shares the network, which is large
         return adapted._adapt(frame, targets, steps)
 
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Keep what was meta-trained in a new run folder, for `load` and the `bmaml` command."""
+        check_is_fitted(self, "model_")
+        self.model_.trained.save(folder)
+
     @classmethod
     def load(cls: type[Estimator], folder: str | os.PathLike[str]) -> Estimator:
-        """Open a run folder, made by `out=` or by `bmaml train`; its prediction is the prior's."""
+        """Open a run folder, made by `out=`, `save` or `bmaml train`; its prediction is the prior's."""
         model = TableModel.load(folder)
         if model.kind != cls.kind:
             other = "FewShotClassifier" if model.kind == "labels" else "FewShotRegressor"
@@ -116,7 +121,11 @@ class FewShot(Settings):
         recipe, settings = model.recipe, RunFolder.read(folder).settings
         options: dict[str, Any] = {
             "method": recipe.method,
-            **{name: recipe.method_options.get(name) for name in METHOD_OPTIONS},
+            **{
+                name: recipe.method_options[name]
+                for name in METHOD_OPTIONS
+                if name in recipe.method_options
+            },
             "shots": recipe.task_options["shots"],
             "steps": settings["steps"],
             "hidden": tuple(recipe.model_options["hidden"]),
@@ -185,7 +194,7 @@ class FewShot(Settings):
         return TableModel.fit(
             prepared,
             method=self.method,
-            method_options=self.method_options(),
+            method_options=self._method_options(),
             hidden=self.hidden,
             shots=self.shots,
             steps=self.steps,
