@@ -199,6 +199,56 @@ def test_training_says_what_begins_how_good_it_is_and_what_comes_next(place, tab
     assert f"{folder} was to have 5 updates: it goes on to 7.\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--particles 3", "run began with --particles 2, not 3: resume with the options it began with"),
+        ("--kernel imq", "run began without --kernel: resume"),
+        ("--method bfa", "run began with --method bmaml, not bfa: resume"),
+        ("--steps 3", "run began with --steps 5, not 3: resume"),
+        ("--hidden 8 8", "run began with --hidden 8, not 8 8: resume"),
+        ("--seed 3", "run began with --seed 0, not 3: resume"),
+        ("--split-seed 3", "run began with --split-seed 0, not 3: resume"),
+        ("--shots 1", "run began with --shots 3, not 1: resume"),
+        ("--batch-size 2", "run began with --batch-size 3, not 2: resume"),
+        ("--features x", "run began without --features: resume"),
+        ("--validate-every 2", "run began with --validate-every 5, not 2: resume"),
+    ],
+)
+def test_another_run_is_refused_by_the_names_of_options_and_nothing_is_announced(
+    run, table, options, told, capsys
+):
+    words = ("--task", "who", "--target", "y", "--hidden", "8", "--out", run, *TINY, "--steps", "9")
+    with pytest.raises(SystemExit):
+        bmaml("train", table, *words, "--resume", *options.split())
+    said = capsys.readouterr().err
+    assert told in said
+    assert "it goes on to" not in said
+
+
+def test_a_table_that_has_changed_is_told_before_anything_is_announced(run, table, capsys):
+    words = ("--task", "who", "--target", "y", "--hidden", "8", "--out", run, *TINY, "--steps", "9")
+    before = table.read_text()
+    try:
+        table.write_text("".join(before.splitlines(keepends=True)[:-20]))
+        with pytest.raises(SystemExit):
+            bmaml("train", table, *words, "--resume")
+    finally:
+        table.write_text(before)
+    said = capsys.readouterr().err
+    assert "run began when the table had other columns, values or tasks: resume" in said
+    assert "it goes on to" not in said
+
+
+def test_columns_with_commas_between_them_are_told_how_to_be_given(place, table, capsys):
+    words = ("--task", "who", "--target", "y", "--out", place / "none")
+    told = failing(capsys, "train", table, *words, "--features", "x,who")
+    assert "no column 'x,who'" in told
+    assert told.endswith("; columns are separated by spaces: --features x who.\n")
+    told = failing(capsys, "train", table, *words, "--features", "z")
+    assert "separated" not in told
+
+
 def test_suggestions_name_rows_and_reasons(run, place, capsys):
     bmaml("suggest", run, "--support", place / "one.csv", "--pool", place / "one.csv", "--count", "2")
     assert "disagree about" in " ".join(capsys.readouterr().out.split())

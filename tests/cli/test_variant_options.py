@@ -1,7 +1,7 @@
 """Variants on the command line: their names are those of the registries, and reach the preset."""
 
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_the_papers_leader_can_be_asked_for():
     leader = Recipe("sinusoid", "bmaml", options).learner().meta
     assert (leader.leader_steps, leader.leader_step_size) == (1, 0.001)
     assert leader.leader_rows == "all"
-    rows = get_args(get_args(Train.__dataclass_fields__["leader_rows"].type)[0])
+    rows = get_args(get_args(get_type_hints(Train)["leader_rows"])[0])
     assert rows == LEADER_ROWS
     on_query = command(leader_rows="query").method_options()
     assert Recipe("sinusoid", "bmaml", on_query).learner().meta.leader_rows == "query"

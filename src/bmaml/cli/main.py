@@ -1,5 +1,6 @@
 """The `bmaml` command. Nothing here imports JAX: `bmaml --help` answers at once."""
 
+import contextlib
 import errno
 import os
 import sys
@@ -11,6 +12,7 @@ import tyro
 from bmaml.cli import watched
 from bmaml.cli.compare import Compare
 from bmaml.cli.evaluate import Evaluate
+from bmaml.cli.maybe import REGISTRY
 from bmaml.cli.methods import Methods
 from bmaml.cli.predict import Predict
 from bmaml.cli.reproduce import ReproduceCommand
@@ -18,6 +20,7 @@ from bmaml.cli.rl import ReinforcementLearning
 from bmaml.cli.suggest import Suggest
 from bmaml.cli.train import TrainCommand, name_the_kind
 from bmaml.cli.usage import in_one_sentence
+from bmaml.cli.wording import in_options
 from bmaml.errors import BmamlError, Interrupted, LostProcessError
 
 TOO_LARGE = (
@@ -43,19 +46,24 @@ def main(arguments: list[str] | None = None) -> None:
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     given = sys.argv[1:] if arguments is None else arguments
+    command = None
     try:
         try:
             if given == ["--version"]:
                 print(f"bmaml {version('bmaml')}")
                 return
+            if not given:
+                _print_help()
+                sys.exit(2)
             words = name_the_kind(given)
-            in_one_sentence(lambda: _parse(words)).run()
+            command = in_one_sentence(lambda: _parse(words), given)
+            command.run()
         finally:  # Here, where what goes wrong with it is told: also the help, which ends by an exit.
             sys.stdout.flush()
     except LostProcessError:
         watched.end_after_loss()
     except BmamlError as error:
-        print(f"bmaml: {error}", file=sys.stderr, flush=True)
+        print(f"bmaml: {in_options(str(error), command)}", file=sys.stderr, flush=True)
         sys.exit(130 if isinstance(error, Interrupted) else 1)
     except BrokenPipeError:  # whoever reads the output has seen enough, such as `| head`
         _discard_output()
@@ -81,13 +89,19 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _parse(words: list[str]) -> Any:
-    return tyro.cli(
-        Command,  # type: ignore[arg-type]
-        prog="bmaml",
-        description="Bayesian few-shot learning: train, evaluate, compare, predict, suggest, "
-        "reproduce. `bmaml --version` says which it is.",
-        args=words,
-    )
+    with REGISTRY:
+        return tyro.cli(
+            Command,  # type: ignore[arg-type]
+            prog="bmaml",
+            description="Bayesian few-shot learning: train, evaluate, compare, predict, suggest, "
+            "reproduce. `bmaml --version` says which it is.",
+            args=words,
+        )
+
+
+def _print_help() -> None:
+    with contextlib.suppress(SystemExit):
+        _parse(["--help"])
 
 
 def _discard_output() -> None:

@@ -4,6 +4,9 @@ from typing import Any
 
 # Those whose names differ from the presets'.
 PRESET_NAMES = {"particles": "num_particles", "sampler": "inner"}
+OPTION_NAMES = {preset: option for option, preset in PRESET_NAMES.items()}
+# Those that a run folder knows by another name.
+OPTION_OF = {"seed": "split_seed", "seeds": "seed", **OPTION_NAMES}
 LEADER = ("leader_steps", "leader_step_size", "leader_rows")
 POSTERIOR = ("likelihood", "prior", "prior_precision")
 VARIANTS = ("sampler", "kernel", "temperature", "distance", "learned_steps", *POSTERIOR, *LEADER)

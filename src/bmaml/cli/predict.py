@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
+
+from bmaml.cli.maybe import Maybe
 
 
 @dataclass(frozen=True)
@@ -15,16 +18,16 @@ class Predict:
     tasks are told apart by the task column. For a run on pictures: probabilities for every picture.
     """
 
-    folder: tyro.conf.Positional[Path]
+    folder: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="RUN")]]
     """a run folder written by `bmaml train`"""
     query: Path
     """what to predict: a CSV or Parquet file, or a folder of pictures"""
-    support: Path | None = None
+    support: Maybe[Path] = None
     """what is known of the new task: a file with the target in it, or a folder with a folder of
     pictures for each class (default: nothing is known, for tables)"""
-    out: Path | None = None
+    out: Maybe[Path] = None
     """the file to write, .csv, .csv.gz or .parquet (default: print CSV)"""
-    steps: int | None = None
+    steps: Maybe[int] = None
     """adaptation steps (default: as trained)"""
 
     def run(self) -> None:

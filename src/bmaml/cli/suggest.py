@@ -2,27 +2,30 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
+
+from bmaml.cli.maybe import Maybe
 
 
 @dataclass(frozen=True)
 class Suggest:
     """Say which rows or pictures of a pool are worth measuring or labelling next, and why."""
 
-    folder: tyro.conf.Positional[Path]
+    folder: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="RUN")]]
     """a run folder written by `bmaml train`"""
     pool: Path
     """what could be labelled: a CSV or Parquet file, or a folder of pictures"""
-    support: Path | None = None
+    support: Maybe[Path] = None
     """what is known of the task so far, as for `bmaml predict`"""
     count: int = 5
     """how many to suggest"""
-    acquisition: str | None = None
+    acquisition: Maybe[str] = None
     """for classes: entropy, mutual_information, margin or random (default: entropy)"""
-    out: Path | None = None
+    out: Maybe[Path] = None
     """write a file, .csv, .csv.gz or .parquet, instead of printing a table"""
-    steps: int | None = None
+    steps: Maybe[int] = None
     """adaptation steps (default: as trained)"""
 
     def run(self) -> None:

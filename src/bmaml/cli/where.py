@@ -6,20 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from bmaml.cli.maybe import Maybe
+
 
 @dataclass(frozen=True)
 class Where:
     """Options for more than one device, process or machine."""
 
-    devices: int | None = None
+    devices: Maybe[int] = None
     """devices that share the tasks of a meta-update; a processor is divided into as many (default: 1,
     for images one for each core)"""
-    coordinator: str | None = None
+    coordinator: Maybe[str] = None
     """HOST:PORT of the first of several processes that train together, the same for all; auto takes
     it from a launcher's variables"""
-    num_processes: int | None = None
+    num_processes: Maybe[int] = None
     """how many processes (default: what Slurm, MPI or torchrun say)"""
-    process_id: int | None = None
+    process_id: Maybe[int] = None
     """which of them this is, from 0 (default: what Slurm, MPI or torchrun say)"""
 
     @contextmanager

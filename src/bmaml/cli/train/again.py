@@ -6,14 +6,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmaml.cli.method_options import PRESET_NAMES
+from bmaml.cli.method_options import OPTION_OF
 from bmaml.cli.train.command import KINDS
 
 if TYPE_CHECKING:
     from bmaml.recipe import Recipe
 
-# Options of `bmaml train` that a recipe knows by another name.
-OPTION_OF = {"seed": "split_seed", **{preset: option for option, preset in PRESET_NAMES.items()}}
 POSITIONAL = {"table": "path", "folder": "folder"}
 
 

@@ -9,6 +9,7 @@ from bmaml.cli.train.images import TrainFolder, TrainGlyphs, TrainMiniImageNet, 
 from bmaml.cli.train.sinusoid import TrainSinusoid
 from bmaml.cli.train.table import TrainTable
 from bmaml.cli.train.training import Train
+from bmaml.cli.usage import nearest
 from bmaml.errors import BmamlError
 
 # What `bmaml train` knows by name; anything else is a path.
@@ -29,7 +30,9 @@ TrainCommand = Annotated[
     | Annotated[TrainTable, tyro.conf.subcommand("table")],
     tyro.conf.subcommand(
         "train",
-        description="Meta-train a method; the run folder holds checkpoints, logs and a recipe.",
+        description="Meta-train a method; the run folder holds checkpoints, logs and a recipe.\n\n"
+        "Your own data: `bmaml train FILE.csv` is a table, `bmaml train FOLDER/` pictures in a folder "
+        "for each class.",
     ),
 ]
 
@@ -41,7 +44,8 @@ def name_the_kind(arguments: list[str]) -> list[str]:
     path = Path(arguments[1])
     if not path.exists() and not path.suffix and not arguments[1].startswith("-"):
         raise BmamlError(
-            f"There is no file or folder {arguments[1]!r}, and it is none of {', '.join(KINDS)}."
+            f"There is no file or folder {arguments[1]!r}, and it is none of {', '.join(KINDS)}"
+            f"{nearest(arguments[1], list(KINDS))}."
         )
     if path.is_dir():
         return ["train", "folder", *arguments[1:]]

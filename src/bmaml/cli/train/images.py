@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
+from bmaml.cli.maybe import Maybe
 from bmaml.cli.train.training import Train
 
 
@@ -26,13 +27,18 @@ class TrainImages(Train):
     """query images a class in training tasks"""
     num_tasks: int = 0
     """|T|, training tasks, drawn once; 0 draws fresh tasks without end"""
-    blocks: int | None = None
+    blocks: Maybe[int] = None
     """convolutions, each of which halves the image (default: down to one or two pixels)"""
     filters: int = 64
     """channels of each convolution"""
     norm: Literal["example", "task", "transductive", "none"] = "example"
     """normalisation: by each image alone, by the task's support images, by support and query together
     (transductive: a prediction then depends on the other queries), or not at all"""
+
+    @property
+    def targets(self) -> Literal["numbers", "labels"]:
+        """Classes."""
+        return "labels"
 
     def devices(self) -> int | None:
         """As many as were asked for, or else one for each core, as far as the batch can be shared."""
@@ -57,7 +63,7 @@ class TrainOmniglot(TrainImages):
     source: ClassVar[str] = "omniglot"
     task_fields: ClassVar[tuple[str, ...]] = (*TrainImages.task_fields, "folder", "split", "rotations")
 
-    folder: Path = field(kw_only=True)
+    folder: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = field(kw_only=True)
     """the folder with images_background and images_evaluation"""
     split: Literal["background", "vinyals"] = "background"
     """unseen alphabets, or the characters of Vinyals' lists"""
@@ -72,7 +78,7 @@ class TrainMiniImageNet(TrainImages):
     source: ClassVar[str] = "miniimagenet"
     task_fields: ClassVar[tuple[str, ...]] = (*TrainImages.task_fields, "folder", "size")
 
-    folder: Path = field(kw_only=True)
+    folder: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = field(kw_only=True)
     """the folder with your copy: images and csv files, a folder for each class, or pickled arrays"""
     size: int = 84
     """photographs become so many pixels wide and high"""
@@ -88,7 +94,7 @@ class TrainFolder(TrainImages):
         *("folder", "size", "colour", "validation_share", "test_share"),
     )
 
-    folder: tyro.conf.Positional[Path] = field(kw_only=True)
+    folder: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="FOLDER")]] = field(kw_only=True)
     """a folder with a folder for each class, or with train, val and test that hold those"""
     size: int = 84
     """images become so many pixels wide and high"""

@@ -4,10 +4,11 @@ import shlex
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from bmaml.cli.maybe import Maybe
 from bmaml.cli.method_options import method_options
 from bmaml.cli.where import Where
 
@@ -26,11 +27,11 @@ class Train:
     task_fields: ClassVar[tuple[str, ...]] = ()
     model_fields: ClassVar[tuple[str, ...]] = ()
 
-    out: Path
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
     """the run folder"""
     method: MethodName = "bmaml"
     """see `bmaml methods`"""
-    particles: int | None = None
+    particles: Maybe[int] = None
     """M, the number of particles (default: the method's own)"""
     steps: int = 10_000
     """meta-updates"""
@@ -38,40 +39,40 @@ class Train:
     """seed of tasks, initial particles and batches"""
     batch_size: int = 10
     """tasks a meta-update"""
-    validate_every: int | None = None
+    validate_every: Maybe[int] = None
     """meta-updates between validations (default: about a hundredth of all)"""
-    step_size: float | None = None
+    step_size: Maybe[float] = None
     """inner step size (default: the method's own)"""
-    inner_steps: int | None = None
+    inner_steps: Maybe[int] = None
     """inner steps (default: the method's own)"""
-    meta_step_size: float | None = None
+    meta_step_size: Maybe[float] = None
     """step size of the meta-update, which is Adam's (default: 0.001)"""
     settings: Literal["paper", "authors"] = "paper"
     """the paper's mathematics, or what its authors' code does"""
-    sampler: str | None = None
+    sampler: Maybe[str] = None
     """the inner update: gd, svgd, sgld or hmc (default: svgd for bfa and bmaml, gd for the others)"""
-    kernel: str | None = None
-    """the kernel of svgd, such as imq, rbf-layers, rbf-learned, rbf-70 (see `bmaml methods`)"""
-    temperature: float | None = None
+    kernel: Maybe[str] = None
+    """of svgd: imq, rbf-70, rbf-layers, rbf-learned, rbf-initial, … (`bmaml methods`; default: rbf)"""
+    temperature: Maybe[float] = None
     """of the posterior that sgld and hmc sample (default: nearly zero)"""
-    distance: str | None = None
-    """bmaml: from chaser to leader, such as mmd, prediction (`bmaml methods`; default: paired)"""
-    leader_steps: int | None = None
+    distance: Maybe[str] = None
+    """bmaml: from chaser to leader: paired, mmd, mmd-imq or prediction (default: paired)"""
+    leader_steps: Maybe[int] = None
     """bmaml: steps of the leader (default: five for numbers, for labels as many as the chaser's)"""
-    leader_step_size: float | None = None
+    leader_step_size: Maybe[float] = None
     """bmaml: step size of the leader (default: the chaser's)"""
-    leader_rows: Literal["all", "query"] | None = None
+    leader_rows: Maybe[Literal["all", "query"]] = None
     """bmaml: what the leader sees of a task (default: all)"""
-    likelihood: str | None = None
+    likelihood: Maybe[str] = None
     """gaussian or squared_error for numbers, categorical or cross_entropy for labels (default: the
     first for bfa and bmaml, the second, which averages over rows, for the others)"""
-    prior: str | None = None
+    prior: Maybe[str] = None
     """of the weights: gaussian or flat (default: gaussian for bfa and bmaml, flat for the others)"""
-    prior_precision: float | None = None
+    prior_precision: Maybe[float] = None
     """bfa, bmaml: of the weights' prior, at first (default: 0.01 for numbers, 0.1 for labels)"""
     learned_steps: bool = False
     """meta-learn an inner step size for every parameter"""
-    tasks_at_once: int | None = None
+    tasks_at_once: Maybe[int] = None
     """tasks that a device works on at a time, to save memory (default: all it has)"""
     resume: bool = False
     """go on with an interrupted run, or with a finished one if there are to be more --steps"""
@@ -84,32 +85,65 @@ class Train:
         """Train and say where the result is."""
         from bmaml.errors import BmamlError
 
-        if self.steps < 1 or self.batch_size < 1:
-            raise BmamlError("--steps and --batch-size must be at least 1.")
         if self.particles is not None and self.method in ("maml", "fomaml") and self.particles != 1:
             raise BmamlError(f"{self.method} has one particle: leave out --particles, or use emaml.")
         with self.where.together() as speaks:
             from bmaml.cli.output import speaking_warnings  # JAX comes with it, now that it may
 
-            if speaks and self.resume:
-                self._tell_resumed()
             try:
                 with speaking_warnings():
+                    self._check(speaks)
                     trained = self.fit()
             except ValueError as error:  # numbers that do not go together, such as too few tasks
                 raise BmamlError(str(error)) from error
             if speaks:
                 self._tell(trained)
 
-    def _tell_resumed(self) -> None:
-        """Say what might not be meant: to begin, or to go on for longer than a run was to."""
-        from bmaml.run_folder import RunFolder
+    def _check(self, speaks: bool) -> None:
+        """Find mistakes that cost nothing to find, before any data is read."""
+        from bmaml.checks import require_counts, require_seeds
+        from bmaml.models import mlp
+        from bmaml.presets import METHODS
+        from bmaml.run_folder import require_fit
 
-        if not (self.out / "run.json").exists():
+        require_counts(steps=self.steps, batch_size=self.batch_size)
+        counts = {"validate_every": self.validate_every, "tasks_at_once": self.tasks_at_once}
+        require_counts(**{name: value for name, value in counts.items() if value is not None})
+        require_seeds([self.seed])
+        METHODS[self.method](mlp(1, 1), targets=self.targets, **self.method_options())
+        if speaks:
+            require_fit(self.out, {}, resume=self.resume)
+
+    @property
+    def targets(self) -> Literal["numbers", "labels"]:
+        """What is predicted, as far as it is known before any data is read."""
+        return "numbers"
+
+    def go_on(self, tasks: dict[str, Any], others: dict[str, Any] | None = None) -> None:
+        """With `--resume`, refuse another run than this; or say what might not be meant.
+
+        That is to begin a run, or to go on for longer than a run was to. Options of the tasks, and
+        others than all trainings have, are given as a run folder keeps them.
+        """
+        from bmaml.cli.train.resumed import has_begun, require_same_options
+        from bmaml.run_folder import RunFolder
+        from bmaml.scale import processes
+
+        if not self.resume or not processes.is_first():
+            return
+        if not has_begun(self.out):
             print(f"bmaml: {self.out} holds no run yet: a new one begins.", file=sys.stderr)
             return
-        before = RunFolder.read(self.out).settings.get("steps")
-        if isinstance(before, int) and before < self.steps:
+        settings = RunFolder.read(self.out).settings
+        training = {"seeds": [self.seed], "batch_size": self.batch_size}
+        training |= {"validate_every": self.validate_every, **self.model_options(), **(others or {})}
+        before = settings.get("steps")
+        longer = isinstance(before, int) and before < self.steps and self.settings == "paper"
+        if not longer:  # The authors' step size decays with the steps that there are to be.
+            training["steps"] = self.steps
+        method = {"method": self.method, **self.method_options()}
+        require_same_options(self.out, settings, self.source, method, tasks, training)
+        if longer:
             told = f"bmaml: {self.out} was to have {before} updates: it goes on to {self.steps}."
             print(told, file=sys.stderr)
 
@@ -137,10 +171,9 @@ class Train:
             method=self.method,
             method_options=self.method_options(),
             task_options=self.task_options(),
-            model_options={
-                name: value for name in self.model_fields if (value := getattr(self, name)) is not None
-            },
+            model_options=self.model_options(),
         )
+        self.go_on(self.task_options())
         return fit(
             recipe.learner(),
             recipe.task_source(),
@@ -151,6 +184,10 @@ class Train:
     def method_options(self) -> dict[str, Any]:
         """The options of the method that were given."""
         return method_options(self)
+
+    def model_options(self) -> dict[str, Any]:
+        """The options of the network that were given."""
+        return {name: value for name in self.model_fields if (value := getattr(self, name)) is not None}
 
     def fit_options(self) -> dict[str, Any]:
         """The options of `bmaml.fit`."""
