@@ -197,7 +197,7 @@ KILLED = """
 import sys
 from bmaml.rl import Settings, fit, gaussian_policy
 from bmaml.rl.envs import Locomotion
-settings = Settings("cheetah-velocity", "vpg-reptile", particles=2, iterations=60, tasks=2, episodes=2,
+settings = Settings("cheetah-velocity", "vpg-reptile", particles=2, iterations=100, tasks=2, episodes=2,
                     held_out_tasks=2)
 world = Locomotion("cheetah", "velocity", horizon=10)
 trained = fit(settings, environment=world, policy=gaussian_policy(6, hidden=(4,)), validate_every=2,
