@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from bmaml import particles as sets
 from bmaml.inner import SVGD, GradientDescent, InnerUpdate
 from bmaml.kernels import Kernel, rbf
 from bmaml.rl.advantages import Experience
@@ -24,9 +23,8 @@ class PolicyGradient:
     Arguments:
         update: `GradientDescent` makes it VPG, `SVGD` SVPG; its step size is α. What it says of step
             control is not heard: a return is only known by playing.
-        temperature: η, the weight of the entropy of the particles against their returns. With one
-            particle there is no entropy, and η would but rescale the step: it is left out, so that
-            one particle's SVPG is VPG.
+        temperature: η, the weight of the entropy of the particles against their returns. One
+            particle has no entropy, and its SVPG is VPG with steps of α/η.
     """
 
     update: InnerUpdate
@@ -41,22 +39,17 @@ class PolicyGradient:
         """Whether particles take part in each other's moves."""
         return isinstance(self.update, SVGD)
 
-    def score(
-        self, policy: GaussianPolicy, particle: PyTree, rows: Experience, *, alone: bool
-    ) -> PyTree:
-        """What drives one particle; `alone` if it is the only one."""
+    def score(self, policy: GaussianPolicy, particle: PyTree, rows: Experience) -> PyTree:
+        """What drives one particle."""
         gradient = jax.grad(expected_return, argnums=1)(policy, particle, rows)
-        factor = 1.0 if alone or not self.couples else 1.0 / self.temperature
+        factor = 1.0 / self.temperature if self.couples else 1.0
         scores = jax.tree.map(lambda leaf: factor * leaf, gradient)
         return jax.lax.stop_gradient(scores) if self.update.first_order else scores
 
     def scores(self, policy: GaussianPolicy, particles: PyTree, rows: Experience) -> PyTree:
         """The scores of all particles, by the experience of each (a leading particle axis)."""
-        alone = sets.count(particles) == 1
         # One particle after the other: its matrices fill a core, and memory is that of one.
-        return jax.lax.map(
-            lambda one: self.score(policy, one[0], one[1], alone=alone), (particles, rows)
-        )
+        return jax.lax.map(lambda one: self.score(policy, one[0], one[1]), (particles, rows))
 
     def move(self, particles: PyTree, scores: PyTree, step_size: float | None = None) -> PyTree:
         """Move all particles once, given their scores."""

@@ -68,7 +68,7 @@ class Problem(NamedTuple):
             played, others = task
             own = _first(own)
             for rows, (particles, scores) in zip(played.support, others, strict=True):
-                score = inner.score(policy, own, _first(rows), alone=False)
+                score = inner.score(policy, own, _first(rows))
                 moved = inner.move(_put(particles, index, own), _put(scores, index, score))
                 own = jax.tree.map(lambda leaf: leaf[index], moved)
             gaussian = policy.apply(own, played.query.observations[0])
