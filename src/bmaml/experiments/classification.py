@@ -46,7 +46,7 @@ QUICK = Scale(
     batch_size=8,
     seeds=(0,),
     num_tasks=(None, 100),
-    methods=(("maml", 1), ("emaml", 5), ("bmaml", 5)),
+    methods=(("maml", 1), ("emaml", 5), ("bmaml", 5), ("emaml", 10), ("bmaml", 10)),
     validations=6,
     task_options=(("validation_tasks", 50), ("test_tasks", 200), ("held_out_query", 8)),
 )
