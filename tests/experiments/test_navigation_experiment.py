@@ -39,6 +39,19 @@ def test_writes_table_and_figure(finished):
     assert "SVPG-CHASER, M = 2" in (finished / "results.md").read_text()
 
 
+def test_curves_have_a_row_for_each_validation(finished):
+    rows = list(csv.DictReader((finished / "curves.csv").read_text().splitlines()))
+    assert [row["update"] for row in rows] == ["1", "2"] * 4
+    record = json.loads((finished / "parts" / RESULT).read_text())
+    last = record["curve"][-1]
+    assert float(rows[-1]["return_mean_validation"]) == pytest.approx(
+        last["validation"]["return_mean"], abs=1e-3
+    )
+    assert float(rows[-1]["return_best_training"]) == pytest.approx(
+        last["training"]["return_best"], abs=1e-3
+    )
+
+
 def test_a_result_says_how_it_came_about(finished):
     record = json.loads((finished / "parts" / RESULT).read_text())
     assert record["seed"] == record["settings"]["seed"] == 1

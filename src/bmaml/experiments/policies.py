@@ -99,7 +99,7 @@ def reproduce(
         if run(part, scale, seed, out, progress) or not results:
             results = write(scale, out)
     policies_figures.print_table(title, results)
-    print(f"Written to {out}: results.csv, results.md, and returns as .png and .svg")
+    print(f"Written to {out}: results.csv, curves.csv, results.md, and returns as .png and .svg")
 
 
 def write(scale: Scale, out: Path) -> list[Result]:
@@ -107,6 +107,7 @@ def write(scale: Scale, out: Path) -> list[Result]:
     results = load_all(scale, out)
     with reporting_write_errors(out):
         policies_figures.write_csv(results, out / "results.csv")
+        policies_figures.write_curves(results, out / "curves.csv")
         policies_figures.write_markdown(results, out / "results.md")
         policies_figures.draw_curves(results, out / "returns")
     return results

@@ -41,6 +41,20 @@ def write_csv(results: list[Result], path: Path) -> None:
             )
 
 
+def write_curves(results: list[Result], path: Path) -> None:
+    """One row for each validation of each training: returns on validation tasks, and of training."""
+    parts = ("validation", "training")
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        returns = [f"{name}_{part}" for part in parts for name in RETURNS]
+        writer.writerow([*SETTING, "seed", "update", *returns])
+        for result in results:
+            setting = [result["part"][name] for name in SETTING]
+            for point in result["curve"]:
+                found = [f"{point[part][name]:.3f}" for part in parts for name in RETURNS]
+                writer.writerow([*setting, result["seed"], point["step"], *found])
+
+
 HEADINGS = (
     *("task", "method", "seeds", "iterations", "after: best", "after: mean"),
     *("before: best", "before: mean", "training, last tenth: best", "mean"),
