@@ -169,7 +169,7 @@ DOCUMENTED = [
     ),
     Documented(
         "results/reinforcement-learning.md",
-        "results/locomotion-reduced.csv",
+        "results/ant-reduced.csv",
         {"task": lambda row: row["environment"], "method": lambda row: NAMES[row["method"]]},
         returns(digits=1),
         "## Ant",
