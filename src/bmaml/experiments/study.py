@@ -113,8 +113,10 @@ class Training:
         """Of a training that diverged; if it did so before any validation, there is nothing to keep."""
         try:
             trained = Trained.load(self.folder)
-        except RunError:
+        except RunError:  # After updates, and before the first validation.
             raise error from None
+        if trained.step == 0:  # At the first update.
+            raise error
         if progress:
             print(f"{self}: {error} What validated best, update {trained.step}, is kept.")
         self.keep(trained, diverged=int(trained.last.step) + 1)
