@@ -151,8 +151,9 @@ DOCUMENTED = [
     Documented(
         "results/classification.md",
         "results/classification-quick.csv",
-        {"images": lambda row: row["tasks"], "tasks": training_tasks, "method": method},
+        {"tasks": training_tasks, "method": method, "adaptation": lambda row: row["adaptation"]},
         IMAGES,
+        "## Quick scale",
     ),
     Documented(
         "results/reinforcement-learning.md",
