@@ -13,8 +13,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-import torch_image_update
-from images import NETWORKS, medians
+from images import NETWORKS, TASKS, medians, tell
 
 import bmaml
 from bmaml.models import ConvFeatures, features_and_heads, mlp
@@ -23,7 +22,12 @@ from bmaml.scale.gradient import loss_and_gradient
 from bmaml.scale.mesh import replicate
 from bmaml.tasks import Data, Task
 
-TASKS, WAYS, PARTICLES = 16, 5, 5
+try:
+    import torch_image_update
+except ImportError as error:
+    raise SystemExit("PyTorch is not installed: .venv/bin/pip install torch==2.13.0") from error
+
+WAYS, PARTICLES = 5, 5  # and as many query images as support images
 METHODS = {"emaml": (0.3, 10), "bmaml": (0.1, 20)}  # step size and steps, the presets'
 
 
@@ -89,7 +93,6 @@ def main() -> None:
     devices = device_for_each_core(TASKS) or 1
     for name, (size, channels, _) in NETWORKS.items():
         tasks = tasks_of(size, channels)
-        images = TASKS * 2 * WAYS
         for method in METHODS:
             learner = learner_of(method)
             particles = learner.init(jax.random.key(2), tasks.support.x[0])
@@ -102,14 +105,7 @@ def main() -> None:
             for other in ("PyTorch, channels last", "PyTorch, channels first"):
                 require_the_same(contestants["bmaml"]()[1], contestants[other]())
             seconds = medians(contestants, repetitions)
-            print(f"{method}, {name}, {images} images a meta-gradient, median of {repetitions}")
-            for contestant, (clock, work) in seconds.items():
-                ratio = clock / seconds["bmaml"][0]
-                print(
-                    f"  {contestant:26s} {images / clock:9.0f} images/s   "
-                    f"{ratio:6.2f} x the time of bmaml   {work / clock:.1f} cores busy",
-                    flush=True,
-                )
+            tell(f"{method}, {name}, a meta-gradient, median of {repetitions}", seconds)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,17 @@ def medians(contestants, repetitions: int) -> dict[str, tuple[float, float]]:
     }
 
 
+def tell(title: str, seconds: dict[str, tuple[float, float]]) -> None:
+    """A line for each contestant."""
+    print(f"{title}, {TASKS * ROWS} images")
+    for contestant, (clock, work) in seconds.items():
+        print(
+            f"  {contestant:26s} {TASKS * ROWS / clock:9.0f} images/s   "
+            f"{clock / seconds['bmaml'][0]:6.2f} x the time of bmaml   {work / clock:.1f} cores busy",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repetitions", type=int, nargs="?", default=9)
@@ -123,14 +134,7 @@ def main() -> None:
         except ImportError:
             print("PyTorch is not installed: its lines are left out.")
         seconds = medians(contestants, repetitions)
-        print(f"{name}, {TASKS * ROWS} images, forward and backward, median of {repetitions}")
-        for contestant, (clock, work) in seconds.items():
-            ratio = clock / seconds["bmaml"][0]
-            print(
-                f"  {contestant:26s} {TASKS * ROWS / clock:9.0f} images/s   "
-                f"{ratio:6.2f} x the time of bmaml   {work / clock:.1f} cores busy",
-                flush=True,
-            )
+        tell(f"{name}, forward and backward, median of {repetitions}", seconds)
 
 
 if __name__ == "__main__":
